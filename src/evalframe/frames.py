@@ -1,0 +1,322 @@
+"""The door of every frame: names, types and rows are coerced and checked here, once.
+
+What comes in may be a Polars frame (eager or lazy), a pandas frame or any object with an Arrow
+stream. What goes out has the house's columns and types (see `columns`), and nothing inside checks
+again. Eager in gives eager out, lazy in gives lazy out; the input itself is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar
+
+import polars as pl
+
+from evalframe.columns import DTYPES, KINDS, Kind, Role, Shape
+from evalframe.errors import ColumnError, EmptyError, RowError, first_rows, one_of
+
+__all__ = [
+    "Duplicates",
+    "Frame",
+    "check_rows",
+    "conform",
+    "is_tabular",
+    "keep_best",
+    "pair_hash",
+    "refuse_duplicates",
+    "to_polars",
+]
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+Duplicates = Literal["error", "check", "best"]
+"""What to do about a (query, document) pair that stands in a frame more than once.
+
+`error` refuses them: always among judged documents, and in the whole run below a million rows.
+`check` looks through the whole run whatever its size. `best` keeps the best-scored row.
+"""
+
+CHECKED_WHOLE = 1_000_000
+"""Rows below which a run is looked through for duplicates without being asked."""
+
+
+def is_tabular(data: object) -> bool:
+    """Whether `to_polars` takes it: a Polars or pandas frame, or any Arrow stream."""
+    return isinstance(data, pl.DataFrame | pl.LazyFrame) or hasattr(data, "__arrow_c_stream__")
+
+
+def to_polars(data: Any) -> pl.DataFrame | pl.LazyFrame:
+    """The same rows as a Polars frame. Named pandas index levels become columns."""
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return data
+    if type(data).__module__.partition(".")[0] == "pandas":
+        named = [name for name in data.index.names if name is not None]
+        return pl.from_pandas(data.reset_index(level=named) if named else data)
+    return pl.DataFrame(data)
+
+
+def conform(
+    frame: Frame,
+    kind: Kind,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+) -> Frame:
+    """Give a frame its kind's columns, types and order, and check its rows.
+
+    Parameters
+    ----------
+    frame
+        Polars frame, eager or lazy.
+    kind
+        `qrels`, `run`, `queries`, `corpus` or `samples`.
+    columns
+        The house's name → the frame's own name, where the frame uses a name that is not known.
+    duplicates
+        See `Duplicates`. Lazy frames are never looked through whole.
+
+    Raises
+    ------
+    ColumnError
+        A column is missing, or its type cannot hold what the kind asks for.
+    RowError
+        Null ids, null or NaN scores, duplicate pairs; the first rows are shown.
+    EmptyError
+        An eager frame without rows.
+    """
+    one_of("duplicates", duplicates, ("error", "check", "best"))
+    shape = KINDS[kind]
+    schema = frame.collect_schema() if isinstance(frame, pl.LazyFrame) else frame.schema
+    found = find_columns(shape, schema.names(), columns or {})
+    if kind == "run" and "score" not in found and "rank" in found:
+        frame, schema = _score_from_rank(frame, found)
+    _require(shape, found, schema.names())
+    picked = [
+        _coerced(pl.col(name), schema[name], shape, column, name).alias(column)
+        for column, name in found.items()
+    ]
+    if shape.keeps_extra:
+        taken = {*found.values(), *found}
+        picked += [pl.col(name) for name in schema.names() if name not in taken]
+    as_they_are = all(
+        column == name and schema[name] == _target(shape, column, schema[name])
+        for column, name in found.items()
+    )
+    named = (
+        frame.select([*found] if not shape.keeps_extra else pl.all())
+        if as_they_are
+        else _cast(frame, picked, shape, found)
+    )
+    if isinstance(named, pl.LazyFrame):
+        return _check_lazily(named, shape)
+    check_rows(named, shape)
+    if duplicates == "best":
+        return keep_best(named, shape)
+    if duplicates == "check" or named.height < CHECKED_WHOLE:
+        refuse_duplicates(named, shape)
+    return named
+
+
+def find_columns(shape: Shape, names: list[str], given: Mapping[str, str]) -> dict[str, str]:
+    """The house's column → the frame's own name for it, by the alias table's order."""
+    for column, name in given.items():
+        if column not in shape.roles:
+            raise ColumnError(
+                f"columns={{{column!r}: …}}: {shape.kind} have no column {column!r}; "
+                f"they have {', '.join(shape.roles)}"
+            )
+        if name not in names:
+            raise ColumnError(
+                f"columns={{{column!r}: {name!r}}}: there is no column {name!r}; "
+                f"found: {_listed(names)}"
+            )
+    found: dict[str, str] = {}
+    for column in shape.roles:
+        wanted = (given[column],) if column in given else shape.names_for(column)
+        free = [n for n in wanted if n in names and n not in found.values()]
+        if free:
+            found[column] = free[0]
+    return found
+
+
+def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
+    """Refuse an empty frame, null ids, and null or NaN numbers."""
+    if frame.height == 0:
+        raise EmptyError(f"the {shape.kind} frame has no rows")
+    strict = [c for c in frame.columns if c in _strict_columns(shape)]
+    bad = {column: _unusable(column, frame.schema[column]) for column in strict}
+    counts = frame.select(**{c: e.sum() for c, e in bad.items()}).row(0, named=True)
+    wrong = {column: count for column, count in counts.items() if count}
+    if not wrong:
+        return
+    what = ", ".join(f"{count} in {column!r}" for column, count in wrong.items())
+    rows = frame.with_row_index("row").filter(pl.any_horizontal(bad[c] for c in wrong))
+    raise RowError(
+        f"the {shape.kind} frame holds null or NaN values: {what}. "
+        f"Drop or fill them first. First rows:\n{first_rows(rows.head(10), rows.height)}"
+    )
+
+
+def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
+    """Refuse a frame in which a key stands more than once, and show the rows."""
+    keys = [c for c in shape.key if c in frame.columns]
+    if not keys or frame.select(pair_hash(keys).n_unique()).item() == frame.height:
+        return
+    rows = frame.with_row_index("row").filter(pl.struct(keys).is_duplicated())
+    if rows.height == 0:
+        return
+    hint = (
+        ' Keep the best-scored row of each pair with duplicates="best".'
+        if shape.kind == "run"
+        else " Keep one row of each."
+    )
+    raise RowError(
+        f"the {shape.kind} frame has {rows.height} rows whose ({', '.join(keys)}) stands more "
+        f"than once.{hint} First rows:\n{first_rows(rows.sort(*keys, 'row').head(10), rows.height)}"
+    )
+
+
+def keep_best(frame: pl.DataFrame, shape: Shape) -> pl.DataFrame:
+    """One row for each key: the highest score of a run, the highest grade of qrels."""
+    keys = [c for c in shape.key if c in frame.columns]
+    by = {"run": "score", "qrels": "relevance"}.get(shape.kind)
+    ordered = frame.sort(by, descending=True, maintain_order=True) if by else frame
+    return ordered.unique(keys, keep="first", maintain_order=True)
+
+
+def pair_hash(keys: list[str]) -> pl.Expr:
+    """A 64-bit hash of the key columns; equal keys have equal hashes within one process."""
+    hashed = pl.col(keys[0]).hash(1)
+    for seed, key in enumerate(keys[1:], start=2):
+        hashed = hashed ^ pl.col(key).hash(seed)
+    return hashed
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(n) for n in names) or "no columns at all"
+
+
+def _require(shape: Shape, found: dict[str, str], names: list[str]) -> None:
+    missing = [column for column in shape.required if column not in found]
+    if missing:
+        lines = [
+            f"  {column!r}, which may also be called {_listed(list(shape.aliases[column]))}"
+            for column in missing
+        ]
+        raise ColumnError(
+            f"the {shape.kind} frame lacks\n"
+            + "\n".join(lines)
+            + f"\nfound: {_listed(names)}. Rename the column, or name yours: "
+            + f"columns={{{missing[0]!r}: 'your name'}}"
+            + _looks_like_other(shape.kind, names)
+        )
+    if not found:
+        raise ColumnError(
+            f"no known column of {shape.kind}: found {_listed(names)}; "
+            f"known are {', '.join(shape.roles)}"
+        )
+
+
+def _looks_like_other(kind: Kind, names: list[str]) -> str:
+    for other in ("run", "qrels"):
+        shape = KINDS[other]
+        if other != kind and all(c in find_columns(shape, names, {}) for c in shape.required):
+            return f"\nThese columns look like a {other}: were the arguments swapped?"
+    return ""
+
+
+def _score_from_rank(frame: Frame, found: dict[str, str]) -> tuple[Frame, pl.Schema]:
+    """A run that only says ranks: the score is minus the rank, so that 1 comes first."""
+    scored = frame.with_columns((-pl.col(found["rank"]).cast(pl.Float64)).alias("score"))
+    found["score"] = "score"
+    lazy = isinstance(scored, pl.LazyFrame)
+    return scored, scored.collect_schema() if lazy else scored.schema
+
+
+def _target(shape: Shape, column: str, dtype: pl.DataType) -> pl.DataType:
+    role = shape.roles[column]
+    if role == "grade":
+        return pl.Float64() if dtype.is_float() or dtype.is_decimal() else pl.Int64()
+    return DTYPES[role]
+
+
+def _coerced(values: pl.Expr, dtype: pl.DataType, shape: Shape, column: str, name: str) -> pl.Expr:
+    role = shape.roles[column]
+    accepts, hint = ACCEPTED[role]
+    if dtype == pl.Null or accepts(dtype):
+        if role == "grade" and dtype == pl.String:
+            return values.cast(pl.Float64).cast(pl.Int64)
+        return values.cast(_target(shape, column, dtype))
+    raise ColumnError(
+        f"column {name!r} of the {shape.kind} frame is {dtype}; {column!r} needs {hint}"
+    )
+
+
+def _is_id(dtype: pl.DataType) -> bool:
+    return dtype == pl.String or dtype.is_integer() or dtype in (pl.Categorical, pl.Enum)
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    return dtype == pl.String or dtype in (pl.Categorical, pl.Enum)
+
+
+def _is_number(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype in (pl.String, pl.Boolean)
+
+
+def _is_list_of(inner: Any) -> Any:
+    def accepts(dtype: pl.DataType) -> bool:
+        held = getattr(dtype, "inner", None)
+        return held is not None and (held == pl.Null or inner(held))
+
+    return accepts
+
+
+ACCEPTED: dict[Role, tuple[Any, str]] = {
+    "id": (_is_id, "strings or whole numbers (numbers become strings)"),
+    "text": (_is_text, "strings"),
+    "number": (_is_number, "numbers"),
+    "whole": (_is_number, "whole numbers"),
+    "grade": (_is_number, "numbers"),
+    "texts": (_is_list_of(_is_text), "a list of strings in each row"),
+    "ids": (_is_list_of(_is_id), "a list of ids in each row"),
+}
+
+
+def _cast(frame: Frame, picked: list[pl.Expr], shape: Shape, found: dict[str, str]) -> Frame:
+    try:
+        return frame.select(picked)
+    except pl.exceptions.InvalidOperationError as error:
+        raise ColumnError(
+            f"a column of the {shape.kind} frame holds values that cannot be read as numbers "
+            f"(looked at {_listed(list(found.values()))}): {str(error).splitlines()[0]}"
+        ) from error
+
+
+def _strict_columns(shape: Shape) -> set[str]:
+    """Columns in which a null is refused: keys, scores and grades."""
+    return {*shape.key, *shape.required} - ({"text"} if shape.keeps_extra else set())
+
+
+def _unusable(column: str, dtype: pl.DataType) -> pl.Expr:
+    values = pl.col(column)
+    return values.is_null() | values.is_nan() if dtype.is_float() else values.is_null()
+
+
+def _check_lazily(plan: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
+    """Let the plan itself fail on a null or NaN number, by a cast that cannot succeed there."""
+    strict = _strict_columns(shape)
+    schema = plan.collect_schema()
+    checked = []
+    for column, dtype in schema.items():
+        if column not in strict:
+            continue
+        values, bad = pl.col(column), _unusable(column, dtype)
+        message = pl.lit(f"null or NaN in column {column} of the {shape.kind} frame")
+        if dtype == pl.String:
+            broken = pl.when(bad).then(message).cast(pl.Int64).cast(pl.String)
+        else:
+            broken = pl.when(bad).then(message).cast(dtype)
+        checked.append(pl.when(bad).then(broken).otherwise(values).alias(column))
+    return plan.with_columns(checked)
+
+

@@ -1,0 +1,225 @@
+"""The judged frame: every judgement, with the place the run gave the document.
+
+Only judged documents are ranked. An unjudged document matters by the place it takes, so that every
+ranking metric is a function of the judged rows and of how many documents were retrieved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from evalframe.errors import OptionError, one_of
+from evalframe.frames import Duplicates, Frame
+from evalframe.inputs import qrels_frame, run_frame
+from evalframe.matching import Placed, place
+from evalframe.prepared import PreparedQrels, prepare
+from evalframe.ties import TieRule, Ties
+
+__all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
+
+COLUMNS = ("query_id", "doc_id", "relevance", "score", "rank", "ideal_rank", "n_retrieved")
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a run is put in order, and how much of it is looked at.
+
+    Attributes
+    ----------
+    ties
+        What stands first among documents of equal score: the greater doc_id by bytes, as in
+        trec_eval (`trec`), the smaller (`doc_asc`), or what the run's `rank` column, or else the
+        order of its rows, says (`given`).
+    score_dtype
+        Float64 as in trec_eval 10, or Float32 as in trec_eval 9 and pytrec_eval, where scores that
+        differ in the eighth digit are ties.
+    judged_only
+        Take documents without a judgement out of the list before ranking (trec_eval's -J).
+    depth
+        Look at this many documents of each query only (trec_eval's -M).
+    """
+
+    ties: Ties = "trec"
+    score_dtype: Any = pl.Float64
+    judged_only: bool = False
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is not offered."""
+        one_of("ties", self.ties, ("trec", "doc_asc", "given"))
+        one_of("score_dtype", self.score_dtype, (pl.Float64, pl.Float32))
+        if self.depth is not None and (not isinstance(self.depth, int) or self.depth < 1):
+            raise OptionError(f"depth must be a whole number of at least 1, not {self.depth!r}")
+
+
+def judge(
+    qrels: Any,
+    run: Any,
+    *,
+    ties: Ties = "trec",
+    score_dtype: Any = pl.Float64,
+    judged_only: bool = False,
+    depth: int | None = None,
+    duplicates: Duplicates = "error",
+) -> pl.DataFrame | pl.LazyFrame:
+    """The judged frame: every judgement, with the place the run gave the document.
+
+    Parameters
+    ----------
+    qrels, run
+        Frames, dicts or paths. A run with a `system` column is judged system by system.
+    ties, score_dtype, judged_only, depth
+        How the run is put in order; see `evalframe.ranking.Order`.
+    duplicates
+        See `evalframe.frames.Duplicates`.
+
+    Returns
+    -------
+    pl.DataFrame or pl.LazyFrame
+        One row for each judgement (of each system): `query_id`, `doc_id`, `relevance`, `score`,
+        `rank` (1 is first; null where the document was not retrieved), `ideal_rank` (1 has the
+        highest grade) and `n_retrieved` of its query. By query_id, then by ideal_rank. Lazy where
+        the run or the qrels are.
+
+    Examples
+    --------
+    >>> import evalframe as evf
+    >>> evf.judge({"q": {"a": 1, "b": 2}}, {"q": {"a": 2.0, "x": 1.0}})
+    shape: (2, 7)
+    ┌──────────┬────────┬───────────┬───────┬──────┬────────────┬─────────────┐
+    │ query_id ┆ doc_id ┆ relevance ┆ score ┆ rank ┆ ideal_rank ┆ n_retrieved │
+    │ ---      ┆ ---    ┆ ---       ┆ ---   ┆ ---  ┆ ---        ┆ ---         │
+    │ str      ┆ str    ┆ i64       ┆ f64   ┆ u32  ┆ u32        ┆ u32         │
+    ╞══════════╪════════╪═══════════╪═══════╪══════╪════════════╪═════════════╡
+    │ q        ┆ b      ┆ 2         ┆ null  ┆ null ┆ 1          ┆ 2           │
+    │ q        ┆ a      ┆ 1         ┆ 2.0   ┆ 1    ┆ 2          ┆ 2           │
+    └──────────┴────────┴───────────┴───────┴──────┴────────────┴─────────────┘
+    """
+    order = Order(ties, score_dtype, judged_only, depth)
+    run = run_frame(run, duplicates=duplicates)
+    if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
+        given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
+        return judged_plan(given.lazy(), run.lazy(), order)
+    judged = judged_frame(prepare(qrels), run, order).judged
+    return judged.select(*(name for name in ("system", *COLUMNS) if name in judged.columns))
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A judged frame in memory, with what else was seen of the run.
+
+    Attributes
+    ----------
+    judged
+        The judged frame, with `unit`, the number of the row in `units`.
+    units
+        Who is scored: every query of the qrels, for every system; `n_retrieved` is 0 where the run
+        has nothing.
+    groups
+        Every query of the run, judged or not, with how many documents it has.
+    """
+
+    judged: pl.DataFrame
+    units: pl.DataFrame
+    groups: pl.DataFrame
+
+
+def judged_frame(prepared: PreparedQrels, run: pl.DataFrame, order: Order) -> Judged:
+    """Rank the judged documents of a run in memory."""
+    placed = place(prepared, run, order.ties, order.score_dtype)
+    pairs, units = _for_each_system(prepared, placed)
+    units = units.join(
+        placed.groups, on=[*units.columns[1:]], how="left", maintain_order="left"
+    ).with_columns(pl.col("n_retrieved").fill_null(0).cast(pl.UInt32))
+    slots = placed.matches["slot"]
+    not_found = placed.matches.select("rank", "score").clear(pairs.height)
+    judged = pairs.with_columns(
+        not_found["score"].scatter(slots, placed.matches["score"]),
+        not_found["rank"].scatter(slots, placed.matches["rank"]),
+        units["n_retrieved"].gather(pairs["unit"]),
+    )
+    judged = _look_at(judged, order, ["unit"])
+    return Judged(judged, units, placed.groups)
+
+
+def rank_in_list(rule: TieRule, keys: list[str]) -> pl.Expr:
+    """The rank of each row among the rows of the same keys: by falling score, then by the rule."""
+    above = pl.col("score").rank("min", descending=True).over(keys)
+    among_equals = (
+        pl.col(rule.column).rank("ordinal", descending=rule.greatest_first).over(*keys, "score")
+    )
+    return (above + among_equals - 1).cast(pl.UInt32)
+
+
+def _for_each_system(prepared: PreparedQrels, placed: Placed) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The judgements, and the queries by number, once for each system."""
+    pairs = prepared.pairs.rename({"query": "unit"})
+    units = prepared.queries.rename({"query": "unit"})
+    if placed.systems is None:
+        return pairs, units
+    n = prepared.n_queries
+    names = placed.systems.to_list()
+
+    def repeated(frame: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat(
+            frame.with_columns(pl.col("unit") + number * n, system=pl.lit(name)).select(
+                "unit", "system", pl.exclude("unit", "system")
+            )
+            for number, name in enumerate(names)
+        )
+
+    return repeated(pairs), repeated(units)
+
+
+def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.LazyFrame:
+    """The judged frame of lazy qrels and run, as one plan of expressions."""
+    names = run.collect_schema().names()
+    rule = TieRule.of(order.ties, names)
+    system = ["system"] if "system" in names else []
+    keys = [*system, "query_id"]
+    qrels = qrels.with_columns(
+        ideal_rank=pl.struct("relevance", "doc_id")
+        .rank("ordinal", descending=True)
+        .over("query_id")
+    )
+    run = run.with_row_index("row") if rule.column == "row" else run
+    run = run.join(qrels.select("query_id").unique(), on="query_id", how="semi").with_columns(
+        pl.col("score").cast(order.score_dtype)
+    )
+    ranked = run.select(*keys, "doc_id", "score", rank=rank_in_list(rule, keys))
+    lengths = run.group_by(keys).agg(n_retrieved=pl.len().cast(pl.UInt32))
+    if system:
+        qrels = run.select("system").unique().join(qrels, how="cross")
+    judged = (
+        qrels.join(ranked, on=[*keys, "doc_id"], how="left")
+        .join(lengths, on=keys, how="left")
+        .select(
+            *system,
+            *(pl.col(c) for c in COLUMNS if c != "n_retrieved"),
+            pl.col("n_retrieved").fill_null(0),
+        )
+    )
+    return _look_at(judged, order, keys).sort(*keys, "ideal_rank")
+
+
+def _look_at(judged: Frame, order: Order, keys: list[str]) -> Frame:
+    """Leave out what stands below the depth, then close the gaps of what has no judgement."""
+    rank, score, n = pl.col("rank"), pl.col("score"), pl.col("n_retrieved")
+    if order.depth is not None:
+        seen = rank <= order.depth
+        judged = judged.with_columns(
+            pl.when(seen).then(rank),
+            pl.when(seen).then(score),
+            pl.min_horizontal(n, pl.lit(order.depth, dtype=pl.UInt32)),
+        )
+    if order.judged_only:
+        kept = rank.is_not_null() & (pl.col("relevance") >= 0)
+        judged = judged.with_columns(
+            pl.when(kept).then(rank).rank("ordinal").over(keys).cast(pl.UInt32),
+            pl.when(kept).then(score),
+            kept.sum().over(keys).cast(pl.UInt32).alias("n_retrieved"),
+        )
+    return judged

@@ -1,0 +1,251 @@
+"""Run a retriever over queries, and give what it found as a run frame.
+
+A retriever is a callable, or an object with a method named `search`, `retrieve`, `invoke` or
+`get_relevant_documents` (the first that is there). It is called with the query's text, and with
+the limit where its signature has a parameter for it. What it gives is a sequence of hits, best
+first (see `hits` for what a hit may be), a mapping of document id to score, or a frame with a
+column of document ids; or something to await that gives one of these.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from evalframe import engine, frames, hits
+from evalframe.calls import outcomes
+from evalframe.errors import EvalframeError, OptionError, one_of
+from evalframe.progress import tracked
+
+__all__ = ["OnError", "Retrieved", "caller", "distinct_hits", "retrieve"]
+
+OnError = Literal["raise", "skip"]
+"""What a query on which the retriever fails does: stop everything, or be recorded and left out."""
+
+METHODS = ("search", "retrieve", "invoke", "get_relevant_documents")
+LIMIT_NAMES = ("limit", "top_k", "k")
+TAKES_ANY_KEYWORD = ("search", "")
+"""Ways of calling in which a `**kwargs` is taken to mean that `limit` may be given."""
+
+RUN_SCHEMA = {
+    "query_id": pl.String(),
+    "doc_id": pl.String(),
+    "score": pl.Float64(),
+    "rank": pl.Int64(),
+    "retriever_score": pl.Float64(),
+}
+FAILURE_SCHEMA = {"query_id": pl.String(), "text": pl.String(), "error": pl.String()}
+
+Call = Callable[[str], Any]
+Answer = list[tuple[str, float | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class Retrieved:
+    """What a retriever found, and the queries on which it failed.
+
+    Attributes
+    ----------
+    run
+        `query_id`, `doc_id`, `score` (minus the rank, so that sorting by it keeps the order),
+        `rank` (1 = first, without gaps) and `retriever_score` (null where none was given).
+    failures
+        `query_id`, `text` and `error`, one row for each query on which the retriever failed.
+    """
+
+    run: pl.DataFrame
+    failures: pl.DataFrame
+
+
+def retrieve(
+    retriever: Any,
+    queries: Mapping[str, str],
+    *,
+    limit: int,
+    keep: int | None = None,
+    workers: int = 1,
+    progress: bool | None = None,
+    on_error: OnError = "raise",
+) -> Retrieved:
+    """Ask a retriever every query.
+
+    Parameters
+    ----------
+    retriever
+        See the module's text.
+    queries
+        Query id → text. The run keeps this order, whatever order the answers come in.
+    limit
+        How many hits to ask for; of a retriever that gives more, only so many are read, unless
+        `keep` is given.
+    keep
+        Read on, whatever the limit, until so many distinct documents are found.
+    workers
+        Queries asked at a time: threads, or tasks of one event loop for an async retriever.
+    progress
+        `None` shows a bar after a second, `True` at once, `False` never.
+    on_error
+        `raise` stops at the first query (in the queries' order) that fails; `skip` records it.
+
+    Raises
+    ------
+    EvalframeError
+        The retriever failed on a query, which is named; its own error is the cause.
+    OptionError
+        It cannot be called, or an option has a value that is not offered.
+
+    Examples
+    --------
+    >>> found = retrieve({"cats": ["d2", "d1", "d2"]}.get, {"q1": "cats"}, limit=3)
+    >>> found.run.select("query_id", "doc_id", "rank").rows()
+    [('q1', 'd2', 1), ('q1', 'd1', 2)]
+    """
+    one_of("on_error", on_error, ("raise", "skip"))
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise OptionError(f"workers={workers!r} must be a whole number, 1 or more")
+    call = caller(retriever, limit)
+
+    def read(raw: Any) -> Answer:
+        return distinct_hits(raw, limit if keep is None else None, keep)
+
+    rows: list[tuple[Any, ...]] = []
+    failures: list[tuple[str, str, str]] = []
+    with (
+        closing(outcomes(call, read, list(queries.values()), workers)) as answers,
+        closing(tracked(answers, len(queries), "query", progress)) as shown,
+    ):
+        for (query_id, text), answer in zip(queries.items(), shown, strict=True):
+            if not isinstance(answer, Exception):
+                found = enumerate(answer, start=1)
+                rows += [(query_id, doc, -float(rank), rank, score) for rank, (doc, score) in found]
+            elif on_error == "skip":
+                failures.append((query_id, text, _described(answer)))
+            else:
+                raise EvalframeError(
+                    f"the retriever failed on query {query_id!r} ({_shortened(text)}): "
+                    f'{_described(answer)}. on_error="skip" records such queries and goes on'
+                ) from answer
+    return Retrieved(
+        pl.DataFrame(rows, schema=RUN_SCHEMA, orient="row"),
+        pl.DataFrame(failures, schema=FAILURE_SCHEMA, orient="row"),
+    )
+
+
+def caller(retriever: Any, limit: int) -> Call:
+    """How to ask this retriever one query: a function of the query's text.
+
+    The limit is given by the name `limit`, `top_k` or `k`, whichever its signature has first.
+
+    Examples
+    --------
+    >>> caller(lambda query, *, limit=10: [query] * limit, 2)("d1")
+    ['d1', 'd1']
+    >>> caller(lambda query: [query], 2)("d1")
+    ['d1']
+    """
+    method, function = _function_of(retriever)
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return function
+    parameters = signature.parameters
+    named = [n for n in LIMIT_NAMES if n in parameters and _takes_keyword(parameters[n])]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    if not named and takes_any and method in TAKES_ANY_KEYWORD:
+        named = ["limit"]
+    options = {named[0]: limit} if named else {}
+    try:
+        signature.bind("", **options)
+    except TypeError as error:
+        raise OptionError(
+            f"the retriever cannot be asked: its signature is {method}{signature}, and it is "
+            f"called as (query) or (query, limit=…): {error}. Wrap it in a function of the query"
+        ) from error
+    return functools.partial(function, **options)
+
+
+def distinct_hits(
+    raw: Any, n_hits: int | None = None, n_documents: int | None = None
+) -> list[tuple[str, float | None]]:
+    """Document ids with their scores, best first, each document at its best rank.
+
+    Parameters
+    ----------
+    raw
+        What a retriever gave for one query.
+    n_hits
+        Read no more hits than this.
+    n_documents
+        Stop when so many distinct documents are found.
+
+    Raises
+    ------
+    EvalframeError
+        It cannot be read as hits, or a hit has no id.
+
+    Examples
+    --------
+    >>> distinct_hits([("a", 3.0), {"doc_id": "b"}, "a"])
+    [('a', 3.0), ('b', None)]
+    """
+    found: dict[str, float | None] = {}
+    for place, hit in enumerate(_sequence(raw)):
+        if place == n_hits or len(found) == n_documents:
+            break
+        doc_id = hits.doc_id_of(hit)
+        if doc_id is None:
+            raise EvalframeError(
+                f"hit {place + 1} has no document id: {_shortened(hit)}. A hit is an id, a pair "
+                "(id, score), or has one of source_id, doc_id, id, segment, metadata['source']"
+            )
+        found.setdefault(doc_id, hits.score_of(hit))
+    return list(found.items())
+
+
+def _function_of(retriever: Any) -> tuple[str, Call]:
+    """The function to call, and the name of the method that it is ('' for a plain callable)."""
+    if not inspect.isroutine(retriever) and not isinstance(retriever, functools.partial):
+        for name in METHODS:
+            function = getattr(retriever, name, None)
+            if callable(function):
+                return name, function
+    if callable(retriever) and not inspect.isclass(retriever):
+        return "", retriever
+    raise OptionError(
+        f"a {type(retriever).__name__} is no retriever: give a callable query -> ranked results, "
+        f"or an object with one of the methods {', '.join(METHODS)}"
+    )
+
+
+def _takes_keyword(parameter: inspect.Parameter) -> bool:
+    return parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+
+
+def _sequence(raw: Any) -> Iterable[Any]:
+    if isinstance(raw, Mapping) and all(hits.is_number(score) for score in raw.values()):
+        return sorted(raw.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)
+    if isinstance(raw, pl.LazyFrame) or (frames.is_tabular(raw) and hasattr(raw, "columns")):
+        rows = frames.to_polars(raw)
+        rows = engine.collect(rows, "in-memory") if isinstance(rows, pl.LazyFrame) else rows
+        return rows.iter_rows(named=True)
+    if isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__iter__"):
+        raise EvalframeError(
+            f"it gave {_shortened(raw)} (a {type(raw).__name__}), not a sequence of hits"
+        )
+    hits_of: Iterable[Any] = raw
+    return hits_of
+
+
+def _described(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"

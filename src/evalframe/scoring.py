@@ -1,0 +1,293 @@
+"""One plan that scores every query: all metrics in a single grouping of the judged frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
+from evalframe.frames import Duplicates
+from evalframe.inputs import qrels_frame, run_frame
+from evalframe.metrics import Metric, judged, parse
+from evalframe.prepared import PreparedQrels, prepare
+from evalframe.ranking import Judged, Order, judged_frame, judged_plan
+from evalframe.ties import Ties
+
+__all__ = ["DEFAULT_METRICS", "Contract", "MetricLike", "Scored", "per_query", "score"]
+
+MetricLike = str | Metric | pl.Expr
+Queries = Literal["judged", "positive", "both"]
+
+DEFAULT_METRICS = ("ndcg@10", "map", "mrr", "precision@10", "recall@100")
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What counts, and how: recorded in every report.
+
+    Attributes
+    ----------
+    rel
+        The lowest grade that counts as relevant, None for any grade above 0. Metrics that state
+        their own level keep it; metrics on grades (ndcg, dcg, err, rbp, …) have none.
+    queries
+        Whose values are averaged: every query of the qrels (`judged`; what the run lacks counts 0),
+        those with a relevant document (`positive`), or those that the run has too (`both`).
+    ties, score_dtype, judged_only, depth
+        See `evalframe.ranking.Order`.
+    duplicates
+        See `evalframe.frames.Duplicates`.
+    """
+
+    rel: float | None = None
+    queries: Queries = "judged"
+    ties: Ties = "trec"
+    score_dtype: Any = pl.Float64
+    judged_only: bool = False
+    depth: int | None = None
+    duplicates: Duplicates = "error"
+
+    def __post_init__(self) -> None:
+        """Refuse what is not offered."""
+        one_of("queries", self.queries, ("judged", "positive", "both"))
+        is_number = isinstance(self.rel, int | float) and not isinstance(self.rel, bool)
+        if self.rel is not None and not is_number:
+            raise OptionError(f"rel must be a number or None, not {self.rel!r}")
+        _ = self.order
+
+    @property
+    def order(self) -> Order:
+        """How the run is put in order."""
+        return Order(self.ties, self.score_dtype, self.judged_only, self.depth)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contract in plain values, as it is written beside results."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return plain | {"score_dtype": str(self.score_dtype)}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The values of every query that counts, and how many queries there were.
+
+    Attributes
+    ----------
+    per_query
+        `system` (where the run has one), `query_id`, and a column for each metric.
+    counts
+        One row (for each system): `queries_in_qrels`, `queries_in_run`, `scored`, `missing` (in the
+        qrels, not in the run), `extra` (in the run, not in the qrels), `without_positive`, and the
+        mean of `judged@k` over the scored queries, for the largest cut-off asked for.
+    """
+
+    per_query: pl.DataFrame
+    counts: pl.DataFrame
+
+
+def per_query(
+    qrels: Any,
+    run: Any,
+    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
+    *,
+    rel: float | None = None,
+    queries: Queries = "judged",
+    ties: Ties = "trec",
+    score_dtype: Any = pl.Float64,
+    judged_only: bool = False,
+    depth: int | None = None,
+    duplicates: Duplicates = "error",
+) -> pl.DataFrame | pl.LazyFrame:
+    """Score every query.
+
+    Parameters
+    ----------
+    qrels, run
+        Frames, dicts or paths; qrels first. With a `system` column in the run, every system is
+        scored on every query.
+    metrics
+        Spellings (see `evalframe.metrics.parse`), metrics, or expressions over the judged frame.
+    rel, queries, ties, score_dtype, judged_only, depth, duplicates
+        What counts, and how; see `evalframe.Contract`.
+
+    Returns
+    -------
+    pl.DataFrame or pl.LazyFrame
+        `query_id` (after `system`, where the run has one) and a Float64 column for each metric,
+        named as it was asked for; by system and query_id. Lazy where the run or the qrels are: then
+        it is one plan, of which nothing has run.
+
+    Examples
+    --------
+    >>> import evalframe as evf
+    >>> qrels = {"q1": {"a": 1}, "q2": {"b": 2, "c": 1}}
+    >>> run = {"q1": {"x": 2.0, "a": 1.0}, "q2": {"b": 3.0}}
+    >>> evf.per_query(qrels, run, ["mrr", "R@10"])
+    shape: (2, 3)
+    ┌──────────┬─────┬──────┐
+    │ query_id ┆ mrr ┆ R@10 │
+    │ ---      ┆ --- ┆ ---  │
+    │ str      ┆ f64 ┆ f64  │
+    ╞══════════╪═════╪══════╡
+    │ q1       ┆ 0.5 ┆ 1.0  │
+    │ q2       ┆ 1.0 ┆ 0.5  │
+    └──────────┴─────┴──────┘
+    """
+    contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
+    run = run_frame(run, duplicates=duplicates)
+    if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
+        given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
+        return _per_query_plan(given.lazy(), run.lazy(), _expressions(metrics, rel), contract)
+    return score(prepare(qrels), run, metrics, contract).per_query
+
+
+def score(
+    prepared: PreparedQrels,
+    run: pl.DataFrame,
+    metrics: MetricLike | Iterable[MetricLike],
+    contract: Contract,
+) -> Scored:
+    """Score a checked run in memory."""
+    expressions = _expressions(metrics, contract.rel)
+    refuse_swapped(prepared, run)
+    seen = judged_frame(prepared, run, contract.order)
+    _refuse_strangers(prepared, seen)
+    k = _largest_cutoff(metrics)
+    values = seen.judged.group_by("unit", maintain_order=True).agg(
+        *expressions,
+        (pl.col("relevance") > 0).any().alias(POSITIVE),
+        judged(k).alias(JUDGED),
+    )
+    keys = seen.units.columns[1:-1]
+    whole = seen.units.drop("unit").hstack(values.drop("unit"))
+    kept = whole.filter(_counted(contract.queries))
+    names = [expression.meta.output_name() for expression in expressions]
+    counts = _counts(whole, kept, seen.groups, keys, "judged" if k is None else f"judged@{k}")
+    return Scored(kept.select(*keys, *names), counts)
+
+
+POSITIVE, JUDGED = "has a positive judgement", "share judged"
+
+
+def _per_query_plan(
+    qrels: pl.LazyFrame, run: pl.LazyFrame, expressions: list[pl.Expr], contract: Contract
+) -> pl.LazyFrame:
+    judged_rows = judged_plan(qrels, run, contract.order)
+    keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]
+    names = [expression.meta.output_name() for expression in expressions]
+    return (
+        judged_rows.group_by(keys, maintain_order=True)
+        .agg(
+            *expressions,
+            pl.col("n_retrieved").first(),
+            (pl.col("relevance") > 0).any().alias(POSITIVE),
+        )
+        .filter(_counted(contract.queries))
+        .select(*keys, *names)
+        .sort(keys)
+    )
+
+
+def _counted(queries: Queries) -> pl.Expr:
+    """Whether a query is one of those whose values are averaged."""
+    offered = {
+        "judged": pl.lit(True),
+        "positive": pl.col(POSITIVE),
+        "both": pl.col("n_retrieved") > 0,
+    }
+    return offered[queries]
+
+
+def _expressions(
+    metrics: MetricLike | Iterable[MetricLike], rel: float | None
+) -> list[pl.Expr]:
+    """One expression for each metric, named as the metric was asked for."""
+    asked = listed(metrics)
+    named: dict[str, pl.Expr] = {}
+    for wanted in asked:
+        if isinstance(wanted, pl.Expr):
+            named[wanted.meta.output_name()] = wanted
+        else:
+            named[str(wanted)] = parse(wanted).expression(rel).alias(str(wanted))
+    taken = {"system", "query_id", "unit"} & named.keys()
+    if taken:
+        raise MetricError(f"a metric cannot be named {taken.pop()!r}, which is a column's name")
+    return list(named.values())
+
+
+def listed(metrics: MetricLike | Iterable[MetricLike]) -> list[MetricLike]:
+    """The metrics that were asked for, as a list with at least one entry."""
+    asked = [metrics] if isinstance(metrics, str | Metric | pl.Expr) else list(metrics)
+    if not asked:
+        raise MetricError("no metric was asked for; name one, for example 'ndcg@10'")
+    return asked
+
+
+def _largest_cutoff(metrics: MetricLike | Iterable[MetricLike]) -> int | None:
+    parsed = [parse(m) for m in listed(metrics) if not isinstance(m, pl.Expr)]
+    cutoffs = [dict(m.parameters).get("k") for m in parsed]
+    return max((k for k in cutoffs if k is not None), default=None)
+
+
+def _counts(
+    whole: pl.DataFrame,
+    kept: pl.DataFrame,
+    groups: pl.DataFrame,
+    keys: list[str],
+    judged_name: str,
+) -> pl.DataFrame:
+    """How many queries there were of each sort, one row for each system."""
+    system = keys[:-1]
+    of_qrels = whole.group_by(system or pl.lit(0).alias("all"), maintain_order=True).agg(
+        queries_in_qrels=pl.len(),
+        missing=(pl.col("n_retrieved") == 0).sum(),
+        without_positive=(~pl.col(POSITIVE)).sum(),
+    )
+    of_run = groups.group_by(system or pl.lit(0).alias("all")).agg(queries_in_run=pl.len())
+    of_kept = kept.group_by(system or pl.lit(0).alias("all")).agg(
+        pl.len().alias("scored"), pl.col(JUDGED).mean().alias(judged_name)
+    )
+    by = system or ["all"]
+    found = pl.col("queries_in_qrels") - pl.col("missing")
+    return (
+        of_qrels.join(of_run, on=by, how="left", maintain_order="left")
+        .join(of_kept, on=by, how="left", maintain_order="left")
+        .with_columns(pl.col("scored").fill_null(0))
+        .select(
+            *system,
+            "queries_in_qrels",
+            "queries_in_run",
+            "scored",
+            "missing",
+            (pl.col("queries_in_run") - found).alias("extra"),
+            "without_positive",
+            judged_name,
+        )
+    )
+
+
+def _refuse_strangers(prepared: PreparedQrels, seen: Judged) -> None:
+    """A run without any query of the qrels is a mistake; say which one it seems to be."""
+    if (seen.units["n_retrieved"] > 0).any():
+        return
+    ours, theirs = prepared.query_ids.head(3).to_list(), seen.groups["query_id"].head(3).to_list()
+    raise EmptyError(
+        f"the run has no query of the qrels: the qrels ask {ours} and so on, the run answers "
+        f"{theirs} and so on. Do the ids differ by a prefix, by case or by leading zeros?"
+    )
+
+
+def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame) -> None:
+    """Refuse fractions where grades should be and small whole numbers where scores should be."""
+    grade = prepared.pairs["relevance"]
+    if not grade.dtype.is_float() or (grade == grade.round()).all():
+        return
+    scores = run["score"]
+    if (scores == scores.round()).all() and scores.is_between(-5, 10).all():
+        raise FrameError(
+            "the qrels hold fractions where grades are expected and the run holds small whole "
+            "numbers where scores are expected: the qrels come first, then the run. Were the two "
+            "arguments swapped?"
+        )

@@ -1,0 +1,252 @@
+"""Words of a text, as the answer metrics count them: normalised, then split.
+
+Every rule stands here twice: plain functions for one text (`normalise`, `tokens`), and the same for
+whole columns in Polars (`normalised`, `split_ready`), which agree with the plain ones for every
+code point. Four profiles say what "the same words" means:
+
+`squad_v1`, `squad_v2`
+    The official SQuAD rule: lower-case; delete the 32 ASCII punctuation characters (nothing is
+    put in their place); replace the English articles a, an, the by a space wherever they stand as
+    a word of their own; join what `str.split` finds by single spaces. Both normalise alike; they
+    differ in how empty texts score (see `metrics.answers`).
+`unicode`
+    NFKC, case-folded, NFKC once more; every character of the Unicode categories P* and the 32
+    ASCII punctuation characters deleted; split on white space. No articles are removed, so that no
+    language is treated as English.
+`cjk`
+    As `unicode`, then every Han, Hiragana, Katakana and Hangul character is a token of its own,
+    so that texts without spaces can overlap in part.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+import unicodedata
+from functools import cache
+from typing import Literal, get_args
+
+import polars as pl
+
+from evalframe import engine
+from evalframe.errors import one_of
+
+__all__ = [
+    "IGNORED",
+    "PROFILES",
+    "Profile",
+    "normalise",
+    "normalised",
+    "split_ready",
+    "tokens",
+]
+
+Profile = Literal["squad_v1", "squad_v2", "unicode", "cjk"]
+"""A rule for what counts as the same word; see the module's text."""
+
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+CJK_RANGES = (
+    (0x1100, 0x11FF),  # Hangul Jamo
+    (0x2E80, 0x2FDF),  # Han radicals
+    (0x3005, 0x3007),  # iteration mark, closing mark, zero
+    (0x3021, 0x3029),  # Hangzhou numerals
+    (0x3031, 0x3035),  # kana repeat marks
+    (0x3038, 0x303C),
+    (0x3041, 0x309F),  # Hiragana
+    (0x30A0, 0x30FF),  # Katakana
+    (0x3130, 0x318F),  # Hangul compatibility Jamo
+    (0x31F0, 0x31FF),  # small Katakana
+    (0x3400, 0x4DBF),  # Han extension A
+    (0x4E00, 0x9FFF),  # Han
+    (0xA960, 0xA97F),  # Hangul Jamo extended A
+    (0xAC00, 0xD7FF),  # Hangul syllables, Jamo extended B
+    (0xF900, 0xFAFF),  # Han compatibility
+    (0xFF66, 0xFFDC),  # half-width Katakana and Hangul
+    (0x1AFF0, 0x1B16F),  # kana supplements
+    (0x20000, 0x3FFFF),  # Han extensions B and later
+)
+"""Code points that the profile `cjk` makes tokens of their own, both ends included."""
+
+IGNORED: dict[Profile, tuple[str, ...]] = {
+    "squad_v1": ("", "a", "an", "the"),
+    "squad_v2": ("", "a", "an", "the"),
+    "unicode": ("",),
+    "cjk": ("",),
+}
+"""What is not a token among the pieces that `split_ready` leaves between single spaces."""
+
+WHITE_SPACE = "".join(chr(c) for c in range(0x3001) if chr(c).isspace())
+"""What `str.split` splits at; Rust's white space lacks U+001C to U+001F."""
+
+TOUCHED_ARTICLE = r"(?:^|[^!-~])(?:a|an|the)[^ -~]|[^ -~](?:a|an|the)(?: |$)"
+"""An article in cleaned text that is not simply between spaces: only a word boundary can tell."""
+
+WHOLE_ARTICLE = r"(^|[^\p{L}\p{N}])(?:a|an|the)($|[^\p{L}\p{N}])"
+"""Python's word characters are the letters, the numbers and `_`; Rust's have marks as well."""
+
+SMALL = 2_000
+"""Texts up to which starting the streaming engine costs more than it saves."""
+
+ARTICLES = re.compile(r"\b(a|an|the)\b")
+WITHOUT_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalise(text: str, profile: Profile = "squad_v1") -> str:
+    """The words of a text as the profile counts them, joined by single spaces.
+
+    Parameters
+    ----------
+    text
+        Any text; the empty text stays empty.
+    profile
+        `squad_v1`, `squad_v2` (the same rule), `unicode` or `cjk`.
+
+    Raises
+    ------
+    OptionError
+        The profile is not known.
+
+    Notes
+    -----
+    Source of the SQuAD rule: Rajpurkar et al. 2016, the task's evaluation scripts 1.1 and 2.0. As
+    there, deleting punctuation joins what it stood between, so `3.14` and `314` are the same.
+    The deletion of the categories P* follows the MLQA script (Lewis et al. 2020). Case and
+    categories are those of the running Python's `unicodedata`.
+
+    Examples
+    --------
+    >>> normalise("The Eiffel Tower!")
+    'eiffel tower'
+    >>> normalise("The “Eiffel”—Tower", "unicode")
+    'the eiffeltower'
+    >>> normalise("東京タワー 333m", "cjk")
+    '東 京 タ ワ ー 333m'
+    """
+    return " ".join(tokens(text, profile))
+
+
+def tokens(text: str, profile: Profile = "squad_v1") -> list[str]:
+    """The words of a text as the profile counts them, in order, repeats included.
+
+    Examples
+    --------
+    >>> tokens("The cat, the CAT.")
+    ['cat', 'cat']
+    """
+    one_of("profile", profile, PROFILES)
+    if profile in ("squad_v1", "squad_v2"):
+        plain = text.lower().translate(WITHOUT_ASCII_PUNCTUATION)
+        return ARTICLES.sub(" ", plain).split()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    words = folded.translate(_without_punctuation())
+    return (_cjk().sub(r" \g<0> ", words) if profile == "cjk" else words).split()
+
+
+@cache
+def _without_punctuation() -> dict[int, None]:
+    """A translation that deletes the categories P* and ASCII punctuation."""
+    starts = map(ord, string.punctuation)
+    category = unicodedata.category
+    return dict.fromkeys(
+        {*starts, *(c for c in range(sys.maxunicode + 1) if category(chr(c))[0] == "P")}
+    )
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    return re.compile("[" + "".join(f"{chr(a)}-{chr(b)}" for a, b in CJK_RANGES) + "]")
+
+
+def normalised(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
+    """`normalise` for every text of a series; null counts as the empty text.
+
+    Examples
+    --------
+    >>> normalised(pl.Series(["The Eiffel Tower!", None])).to_list()
+    ['eiffel tower', '']
+    """
+    spaced = pl.format(" {} ", pl.col("text").str.replace_all(" ", "  ", literal=True))
+    articles = {f" {word} ": " " for word in IGNORED[profile] if word}
+    kept = spaced.str.replace_many(articles) if articles else spaced
+    joined = kept.str.replace_all(" +", " ").str.strip_chars(" ")
+    plan = split_ready(texts, profile).to_frame("text").lazy().select(joined)
+    return engine.collect(plan, _size(texts)).to_series().alias(texts.name)
+
+
+def split_ready(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
+    """Texts that split at each single space into their tokens, and pieces that are `IGNORED`.
+
+    Polars does the work. Only texts with a character that is newer than the running Python's
+    Unicode tables, where Rust may know a case or a category that Python does not, are handed to
+    `normalise` one by one; one regular expression finds them.
+    """
+    one_of("profile", profile, PROFILES)
+    raw = pl.col("text").fill_null("")
+    squad = profile in ("squad_v1", "squad_v2")
+    clean = _clean_squad(raw) if squad else _clean_unicode(raw, profile)
+    plan = (
+        texts.to_frame("text").lazy().select(clean.alias("clean"), newer=raw.str.contains(_newer()))
+    )
+    if squad:
+        plan = plan.with_columns(touched=pl.col("clean").str.contains(TOUCHED_ARTICLE))
+    done = engine.collect(plan, _size(texts))
+    ready = done["clean"]
+    if squad and done["touched"].any():
+        where = done["touched"].arg_true()
+        ready = _put(ready, where, _without_articles(ready.gather(where)))
+    if done["newer"].any():
+        where = done["newer"].arg_true()
+        slow = [normalise(text, profile) for text in texts.gather(where)]
+        ready = _put(ready, where, pl.Series(slow, dtype=pl.String))
+    return ready.alias(texts.name)
+
+
+def _clean_squad(text: pl.Expr) -> pl.Expr:
+    gone = dict.fromkeys(string.punctuation, "")
+    return text.str.to_lowercase().str.replace_many(gone | dict.fromkeys(WHITE_SPACE, " "))
+
+
+def _clean_unicode(text: pl.Expr, profile: Profile) -> pl.Expr:
+    gone = {chr(c): "" for c in _without_punctuation()}
+    folded = text.str.normalize("NFKC").str.to_lowercase().str.replace_many(_folds())
+    words = folded.str.normalize("NFKC").str.replace_many(gone | dict.fromkeys(WHITE_SPACE, " "))
+    return words.str.replace_all(f"({_cjk().pattern})", " ${1} ") if profile == "cjk" else words
+
+
+def _without_articles(clean: pl.Series) -> pl.Series:
+    """Twice, because neighbouring articles share the character between them."""
+    once = clean.str.replace_all(WHOLE_ARTICLE, "${1} ${2}")
+    return once.str.replace_all(WHOLE_ARTICLE, "${1} ${2}")
+
+
+def _put(texts: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
+    """The series with other values in some places."""
+    source = pl.int_range(len(texts), eager=True)
+    source = source.scatter(where, pl.int_range(len(texts), len(texts) + len(values), eager=True))
+    return pl.concat([texts, values.alias(texts.name)]).gather(source)
+
+
+def _size(texts: pl.Series) -> engine.Engine:
+    """Few texts are not worth starting the streaming engine for."""
+    return "in-memory" if len(texts) <= SMALL else "streaming"
+
+
+@cache
+def _folds() -> dict[str, str]:
+    """Lower-cased characters that case folding still changes: sharp s, final sigma, Cherokee."""
+    lowered = {low for c in range(sys.maxunicode + 1) for low in chr(c).lower()}
+    return {low: low.casefold() for low in sorted(lowered) if low.casefold() != low}
+
+
+@cache
+def _newer() -> str:
+    """A pattern for characters that this Python's Unicode tables, or Rust's, do not know yet."""
+    version = ".".join(unicodedata.unidata_version.split(".")[:2])
+    pattern = rf"\P{{Age={version}}}"
+    try:
+        pl.Series([""]).str.contains(pattern)
+    except pl.exceptions.ComputeError:
+        return r"\p{Cn}"
+    return pattern
