@@ -124,6 +124,7 @@ CORPUS = Shape(
 SAMPLES = Shape(
     kind="samples",
     roles={
+        "system": "id",
         "query_id": "id",
         "user_input": "text",
         "response": "text",
@@ -135,8 +136,9 @@ SAMPLES = Shape(
         "reference_context_ids": "ids",
     },
     required=(),
-    key=("query_id",),
+    key=("system", "query_id"),
     aliases={
+        "system": ("model_id", "model"),
         "query_id": ("query-id", "qid", "q_id", "_id", "id", "task_id", "sample_id"),
         "user_input": ("question", "query", "input"),
         "response": ("answer", "generated_text", "prediction", "output", "generated_texts"),

@@ -143,6 +143,8 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
     if frame.height == 0:
         raise EmptyError(f"the {shape.kind} frame has no rows")
     strict = [c for c in frame.columns if c in _strict_columns(shape)]
+    if not strict:
+        return
     bad = {column: _unusable(column, frame.schema[column]) for column in strict}
     counts = frame.select(**{c: e.sum() for c, e in bad.items()}).row(0, named=True)
     wrong = {column: count for column, count in counts.items() if count}
@@ -159,7 +161,7 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
 def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
     """Refuse a frame in which a key stands more than once, and show the rows."""
     keys = [c for c in shape.key if c in frame.columns]
-    if not keys or frame.select(pair_hash(keys).n_unique()).item() == frame.height:
+    if keys in ([], ["system"]) or frame.select(pair_hash(keys).n_unique()).item() == frame.height:
         return
     rows = frame.with_row_index("row").filter(pl.struct(keys).is_duplicated())
     if rows.height == 0:
@@ -244,7 +246,7 @@ def _coerced(values: pl.Expr, dtype: pl.DataType, shape: Shape, column: str, nam
     accepts, hint = ACCEPTED[role]
     if dtype == pl.Null or accepts(dtype):
         if role == "grade" and dtype == pl.String:
-            return values.cast(pl.Float64).cast(pl.Int64)
+            return values.cast(pl.Float64)
         return values.cast(_target(shape, column, dtype))
     raise ColumnError(
         f"column {name!r} of the {shape.kind} frame is {dtype}; {column!r} needs {hint}"

@@ -169,7 +169,7 @@ def _for_each_system(prepared: PreparedQrels, placed: Placed) -> tuple[pl.DataFr
                 "unit", "system", pl.exclude("unit", "system")
             )
             for number, name in enumerate(names)
-        )
+        ).rechunk()
 
     return repeated(pairs), repeated(units)
 

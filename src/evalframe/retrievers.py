@@ -210,12 +210,13 @@ def distinct_hits(
 
 def _function_of(retriever: Any) -> tuple[str, Call]:
     """The function to call, and the name of the method that it is ('' for a plain callable)."""
-    if not inspect.isroutine(retriever) and not isinstance(retriever, functools.partial):
+    plain = inspect.isroutine(retriever) or isinstance(retriever, functools.partial | type)
+    if not plain:
         for name in METHODS:
             function = getattr(retriever, name, None)
             if callable(function):
                 return name, function
-    if callable(retriever) and not inspect.isclass(retriever):
+    if callable(retriever) and not isinstance(retriever, type):
         return "", retriever
     raise OptionError(
         f"a {type(retriever).__name__} is no retriever: give a callable query -> ranked results, "

@@ -77,17 +77,30 @@ IGNORED: dict[Profile, tuple[str, ...]] = {
 }
 """What is not a token among the pieces that `split_ready` leaves between single spaces."""
 
-WHITE_SPACE = "".join(chr(c) for c in range(0x3001) if chr(c).isspace())
-"""What `str.split` splits at; Rust's white space lacks U+001C to U+001F."""
+WHITE_SPACE = {chr(c): " " for c in range(0x3001) if chr(c).isspace() and chr(c) != " "}
+"""What `str.split` splits at, as spaces; Rust's white space lacks U+001C to U+001F.
 
-TOUCHED_ARTICLE = r"(?:^|[^!-~])(?:a|an|the)[^ -~]|[^ -~](?:a|an|the)(?: |$)"
-"""An article in cleaned text that is not simply between spaces: only a word boundary can tell."""
+The space itself is left out: to replace it by itself costs more than all the others together.
+"""
+
+GONE = r"[!-/:-@\[-`{-~]*"
+ARTICLE = rf"(?:[aA]{GONE}[nN]?|[tT]{GONE}[hH]{GONE}[eE])"
+NEITHER = r"[^\t-\r\x1c-\x1f -~]"
+TOUCHED_ARTICLE = (
+    rf"(?:^|[^!-~]){GONE}{ARTICLE}{GONE}{NEITHER}"
+    rf"|{NEITHER}{GONE}{ARTICLE}{GONE}(?:[\t-\r\x1c-\x1f ]|$)"
+)
+"""What becomes an article beside a character that is neither printable ASCII nor ASCII space.
+
+Anywhere else an article is a piece of its own once the punctuation is gone; here the rule of word
+boundaries must decide.
+"""
 
 WHOLE_ARTICLE = r"(^|[^\p{L}\p{N}])(?:a|an|the)($|[^\p{L}\p{N}])"
 """Python's word characters are the letters, the numbers and `_`; Rust's have marks as well."""
 
-SMALL = 2_000
-"""Texts up to which starting the streaming engine costs more than it saves."""
+SMALL = 100_000
+"""Texts up to which the streaming engine would not share the work among threads."""
 
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 WITHOUT_ASCII_PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -180,38 +193,48 @@ def split_ready(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
 
     Polars does the work. Only texts with a character that is newer than the running Python's
     Unicode tables, where Rust may know a case or a category that Python does not, are handed to
-    `normalise` one by one; one regular expression finds them.
+    `normalise` one by one.
     """
     one_of("profile", profile, PROFILES)
-    raw = pl.col("text").fill_null("")
     squad = profile in ("squad_v1", "squad_v2")
-    clean = _clean_squad(raw) if squad else _clean_unicode(raw, profile)
-    plan = (
-        texts.to_frame("text").lazy().select(clean.alias("clean"), newer=raw.str.contains(_newer()))
+    raw = pl.col("text").fill_null("")
+    doubtful = f"{_newer()}|{TOUCHED_ARTICLE}" if squad else _newer()
+    plan = texts.to_frame("text").lazy()
+    done = engine.collect(
+        plan.select(
+            clean=_clean_squad(raw) if squad else _clean_unicode(raw, profile),
+            doubtful=raw.str.contains(doubtful),
+        ),
+        _size(texts),
     )
+    ready = done["clean"].alias(texts.name)
+    if not done["doubtful"].any():
+        return ready
+    where = done["doubtful"].arg_true()
+    mended = ready.gather(where)
     if squad:
-        plan = plan.with_columns(touched=pl.col("clean").str.contains(TOUCHED_ARTICLE))
-    done = engine.collect(plan, _size(texts))
-    ready = done["clean"]
-    if squad and done["touched"].any():
-        where = done["touched"].arg_true()
-        ready = _put(ready, where, _without_articles(ready.gather(where)))
-    if done["newer"].any():
-        where = done["newer"].arg_true()
-        slow = [normalise(text, profile) for text in texts.gather(where)]
-        ready = _put(ready, where, pl.Series(slow, dtype=pl.String))
-    return ready.alias(texts.name)
+        mended = _without_articles(mended)
+    return _put(ready, where, _by_python(texts.gather(where), mended, profile))
+
+
+def _by_python(texts: pl.Series, ready: pl.Series, profile: Profile) -> pl.Series:
+    """The slow road: what Python makes of the texts with characters newer than its tables."""
+    where = texts.str.contains(_newer()).fill_null(False).arg_true()
+    if where.is_empty():
+        return ready
+    slow = [normalise(text, profile) for text in texts.gather(where)]
+    return _put(ready, where, pl.Series(slow, dtype=pl.String))
 
 
 def _clean_squad(text: pl.Expr) -> pl.Expr:
     gone = dict.fromkeys(string.punctuation, "")
-    return text.str.to_lowercase().str.replace_many(gone | dict.fromkeys(WHITE_SPACE, " "))
+    return text.str.to_lowercase().str.replace_many(gone | WHITE_SPACE)
 
 
 def _clean_unicode(text: pl.Expr, profile: Profile) -> pl.Expr:
     gone = {chr(c): "" for c in _without_punctuation()}
     folded = text.str.normalize("NFKC").str.to_lowercase().str.replace_many(_folds())
-    words = folded.str.normalize("NFKC").str.replace_many(gone | dict.fromkeys(WHITE_SPACE, " "))
+    words = folded.str.normalize("NFKC").str.replace_many(gone | WHITE_SPACE)
     return words.str.replace_all(f"({_cjk().pattern})", " ${1} ") if profile == "cjk" else words
 
 
@@ -229,7 +252,6 @@ def _put(texts: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
 
 
 def _size(texts: pl.Series) -> engine.Engine:
-    """Few texts are not worth starting the streaming engine for."""
     return "in-memory" if len(texts) <= SMALL else "streaming"
 
 

@@ -16,11 +16,13 @@ import polars as pl
 
 from evalframe.errors import MetricError
 
-__all__ = ["CATALOGUE", "Definition", "Metric", "Summary", "metric"]
+__all__ = ["CATALOGUE", "Better", "Definition", "Metric", "Summary", "metric"]
 
 Arguments = ParamSpec("Arguments")
 Summary = Literal["mean", "sum", "geometric_mean"]
 """How the values of single queries become one number."""
+Better = Literal["higher", "lower"]
+"""Which way a good change of a list moves the value; a count that lists do not move is `higher`."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Definition:
     bounds: tuple[float | None, float | None]
     unit: str
     summary: Summary
+    better: Better
     graded: bool
     aliases: tuple[str, ...]
     variants: Mapping[str, Mapping[str, Any]] = field(hash=False)
@@ -136,6 +139,7 @@ def metric(
     bounds: tuple[float | None, float | None] = (0.0, 1.0),
     unit: str = "ratio",
     summary: Summary = "mean",
+    better: Better = "higher",
     graded: bool = False,
     aliases: tuple[str, ...] = (),
     variants: Mapping[str, Mapping[str, Any]] | None = None,
@@ -157,6 +161,8 @@ def metric(
         What is counted: `ratio`, `documents`, `queries`, `gain`.
     summary
         How the values of queries become one: `mean`, `sum` or `geometric_mean`.
+    better
+        `higher` or `lower`.
     graded
         The metric works on grades, so the evaluation's `rel=` does not reach it.
     aliases
@@ -191,6 +197,7 @@ def metric(
             bounds=bounds,
             unit=unit,
             summary=summary,
+            better=better,
             graded=graded,
             aliases=aliases,
             variants=dict(variants or {}),
@@ -243,4 +250,5 @@ def _spelled(value: Any) -> str:
         return "{" + ",".join(f"{_spelled(g)}:{_spelled(v)}" for g, v in value) + "}"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    text = str(value)
+    return f"'{text}'" if "," in text else text

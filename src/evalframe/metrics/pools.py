@@ -57,8 +57,8 @@ def gm_bpref(rel: float | None = None) -> pl.Expr:
     the logarithm).
 
     >>> import evalframe as evf
-    >>> evf.evaluate({"q": {"a": 1}}, {"q": {"x": 2.0, "y": 1.0}}, ["gm_bpref"]).metrics
-    {'gm_bpref': 1e-05}
+    >>> evf.per_query({"q": {"a": 1}}, {"q": {"x": 2.0, "y": 1.0}}, ["gm_bpref"]).row(0)
+    ('q', 1e-05)
     """
     return pl.max_horizontal(_bpref(rel), pl.lit(LEAST))
 
@@ -89,7 +89,7 @@ def infap(rel: float | None = None) -> pl.Expr:
     return ratio((1 / ranks + above).filter(is_hit).sum(), n_relevant(rel))
 
 
-@metric(bounds=(0, None), unit="documents", summary="sum")
+@metric(bounds=(0, None), unit="documents", summary="sum", better="lower")
 def num_nonrel_judged_ret(rel: float | None = None) -> pl.Expr:
     """How many retrieved documents are judged not relevant.
 
@@ -118,7 +118,7 @@ def judged(k: int | None = None) -> pl.Expr:
     return ratio((is_judged & within(k)).sum(), n_within(k))
 
 
-@metric(aliases=("unj", "unj_{k}"))
+@metric(better="lower", aliases=("unj", "unj_{k}"))
 def unjudged(k: int) -> pl.Expr:
     """Share of the first k places that hold a document without a judgement.
 
@@ -133,7 +133,7 @@ def unjudged(k: int) -> pl.Expr:
     return (n_within(k).cast(pl.Int64) - (is_judged & within(k)).sum().cast(pl.Int64)) / k
 
 
-@metric()
+@metric(better="lower")
 def rbp_resid(p: float = 0.9) -> pl.Expr:
     """What rank-biased precision could still gain if all that is not judged were relevant.
 

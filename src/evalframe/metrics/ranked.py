@@ -72,9 +72,9 @@ def ndcg(k: int | None = None, gain: Gain = "linear", rel: float | None = None) 
     gains anything. Source: Järvelin and Kekäläinen 2002; trec_eval `ndcg`, `ndcg_cut`.
 
     >>> import evalframe as evf
-    >>> run = {"q": {"x": 3.0, "a": 2.0}}
+    >>> run = {"q": {"x": 4.0, "y": 3.0, "a": 2.0}}
     >>> evf.evaluate({"q": {"a": 1}}, run, ["ndcg@10", "ndcg(gain=exp)@1"]).metrics
-    {'ndcg@10': 0.6309297535714575, 'ndcg(gain=exp)@1': 0.0}
+    {'ndcg@10': 0.5, 'ndcg(gain=exp)@1': 0.0}
     """
     return ratio(_discounted(gain_of(gain, rel), k), ideal_dcg(gain, rel, k))
 
@@ -88,9 +88,9 @@ def ndcg_rel(gain: Gain = "linear") -> pl.Expr:
     gains anything. Source: trec_eval `ndcg_rel`.
 
     >>> import evalframe as evf
-    >>> run = {"q": {"x": 3.0, "a": 2.0}}
+    >>> run = {"q": {"x": 4.0, "y": 3.0, "a": 2.0}}
     >>> evf.evaluate({"q": {"a": 1}}, run, ["ndcg_rel"]).metrics
-    {'ndcg_rel': 0.6309297535714575}
+    {'ndcg_rel': 0.5}
     """
     gains = gain_of(gain, None)
     found = (gains > 0) & within(None)
@@ -104,7 +104,7 @@ def ndcg_rel(gain: Gain = "linear") -> pl.Expr:
     return ratio(at_hits + missed * whole, n_gaining)
 
 
-@metric(graded=True)
+@metric()
 def rndcg(rel: float | None = None) -> pl.Expr:
     """NDCG averaged over the ranks at which the ideal list changes its grade.
 

@@ -23,7 +23,7 @@ GRAMMAR = re.compile(
     r"(?:@(?P<at>[\d.]+))?"
     r"(?:-l(?P<rel>\d+))?"
 )
-SETTING = re.compile(r"\s*(\w+)\s*=\s*(\{[^}]*\}|[^,{}]+?)\s*(?:,|$)")
+SETTING = re.compile(r"\s*(\w+)\s*=\s*('[^']*'|\"[^\"]*\"|\{[^}]*\}|[^,{}]+?)\s*(?:,|$)")
 
 
 def parse(spelling: str | Metric) -> Metric:

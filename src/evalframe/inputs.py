@@ -1,0 +1,234 @@
+"""Anything a user hands over, as a checked frame: paths, frames of any library, dicts and lists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+import polars as pl
+
+from evalframe.columns import KINDS, Kind
+from evalframe.errors import ColumnError, EmptyError, FrameError
+from evalframe.frames import Duplicates, conform, find_columns, is_tabular, to_polars
+from evalframe.io import dicts
+from evalframe.io.libraries import from_ranx
+from evalframe.io.reading import read_kind, scan_kind
+from evalframe.io.samples import flat_samples
+
+__all__ = [
+    "corpus_frame",
+    "qrels_frame",
+    "queries_frame",
+    "run_frame",
+    "samples_frame",
+]
+
+AnyFrame = pl.DataFrame | pl.LazyFrame
+
+NESTED: dict[Kind, Any] = {
+    "qrels": dicts.qrels_from_dict,
+    "run": dicts.run_from_dict,
+    "queries": dicts.queries_from_dict,
+    "corpus": dicts.corpus_from_dict,
+}
+WANTED: dict[Kind, str] = {
+    "qrels": "{query_id: {doc_id: grade}}",
+    "run": "{query_id: {doc_id: score}} or {query_id: [doc_id, …]}",
+    "queries": "{query_id: text}",
+    "corpus": "{doc_id: text}",
+    "samples": "a list of dicts, one per sample",
+}
+
+
+def qrels_frame(
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """Qrels as a checked frame: `query_id`, `doc_id`, `relevance`.
+
+    Parameters
+    ----------
+    data
+        A path (see `evalframe.io.read_qrels`), a Polars frame, a pandas frame, anything with an
+        Arrow stream, `{query_id: {doc_id: grade}}`, a dict of columns, or a list of dicts.
+    columns
+        The house's name → the data's own name, where it is not a known one.
+    duplicates
+        See `evalframe.frames.Duplicates`.
+    lazy
+        Give a path as a plan that has not been read yet.
+
+    Raises
+    ------
+    FrameError
+        The data is no table of qrels, or of another shape than the above.
+    FileNotFoundError, ReadError
+        A path that leads nowhere, or to something else.
+
+    Examples
+    --------
+    >>> qrels_frame({"q1": {"d1": 1}}).rows()
+    [('q1', 'd1', 1)]
+    """
+    return frame_of(data, "qrels", columns, duplicates, lazy)
+
+
+def run_frame(
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """A run as a checked frame: `query_id`, `doc_id`, `score`, and `rank`, `system` if given.
+
+    Takes what `qrels_frame` takes, and of dicts `{query_id: {doc_id: score}}`,
+    `{query_id: [doc_id, …]}`, `{query_id: [(doc_id, score), …]}`, or these by name of system.
+
+    >>> run_frame({"q1": {"d1": 0.5}}).rows()
+    [('q1', 'd1', 0.5)]
+    """
+    return frame_of(data, "run", columns, duplicates, lazy)
+
+
+def queries_frame(
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """Queries as a checked frame: `query_id`, `text`, and whatever else there is.
+
+    >>> queries_frame({"q1": "what is ndcg?"}).rows()
+    [('q1', 'what is ndcg?')]
+    """
+    return frame_of(data, "queries", columns, duplicates, lazy)
+
+
+def corpus_frame(
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """A corpus as a checked frame: `doc_id`, `title` if given, `text`, and whatever else there is.
+
+    >>> corpus_frame({"d1": "A sum."}).rows()
+    [('d1', 'A sum.')]
+    """
+    return frame_of(data, "corpus", columns, duplicates, lazy)
+
+
+def samples_frame(
+    data: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """RAG samples as a checked frame; every further column is kept.
+
+    Takes paths, frames, a dict of columns, and a list of dicts or dataclass objects.
+
+    >>> samples_frame([{"question": "2 + 2?", "answer": "four"}]).rows()
+    [('2 + 2?', 'four')]
+    """
+    return frame_of(data, "samples", columns, duplicates, lazy)
+
+
+def frame_of(
+    data: Any,
+    kind: Kind,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    lazy: bool = False,
+) -> AnyFrame:
+    """Anything a user hands over as a checked frame of a kind."""
+    if isinstance(data, str | os.PathLike):
+        if lazy:
+            return scan_kind(data, kind, columns=columns)
+        return read_kind(data, kind, columns=columns, duplicates=duplicates)
+    frame = _table(data, kind, columns or {})
+    if isinstance(frame, pl.LazyFrame):
+        plan = flat_samples(frame) if kind == "samples" else frame
+        return conform(plan, kind, columns=columns, duplicates=duplicates)
+    table = flat_samples(frame) if kind == "samples" else frame
+    return conform(table, kind, columns=columns, duplicates=duplicates)
+
+
+def _table(data: Any, kind: Kind, columns: Mapping[str, str]) -> AnyFrame:
+    if is_tabular(data) or type(data).__module__.partition(".")[0] == "pandas":
+        return to_polars(data)
+    if type(data).__module__.partition(".")[0] == "ranx":
+        return from_ranx(data)
+    if isinstance(data, Mapping):
+        return _from_mapping(data, kind, columns)
+    if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray):
+        return _from_records(data, kind)
+    raise _refused(data, kind)
+
+
+def _from_mapping(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:
+    if not data:
+        raise EmptyError(f"the {kind} are an empty dict")
+    if _is_columns(data, kind, columns):
+        return pl.DataFrame(dict(data), strict=False)
+    if kind in NESTED:
+        table: pl.DataFrame = NESTED[kind](data)
+        return table
+    raise _refused(data, kind)
+
+
+def _is_columns(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> bool:
+    """Whether a dict holds columns: lists or arrays under names that the kind knows."""
+    if not all(isinstance(key, str) for key in data):
+        return False
+    if any(
+        isinstance(value, Mapping | str) or not hasattr(value, "__len__") for value in data.values()
+    ):
+        return False
+    given = {column: name for column, name in columns.items() if name in data}
+    shape = KINDS[kind]
+    found = find_columns(shape, [*data], given)
+    needed = [column for column in shape.required if column != "score" or "rank" not in found]
+    return bool(found) and all(column in found for column in needed)
+
+
+def _from_records(data: Iterable[Any], kind: Kind) -> pl.DataFrame:
+    rows = [_record(row) for row in data]
+    if not rows:
+        raise EmptyError(f"the {kind} are an empty list")
+    other = next((row for row in rows if not isinstance(row, Mapping)), None)
+    if other is not None:
+        raise FrameError(
+            f"the {kind} are a list that holds {other!r}; of lists, only those of dicts are taken: "
+            "one dict per row"
+        )
+    try:
+        return dicts.samples_from_dicts(rows)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise ColumnError(
+            f"the {kind} are dicts whose values do not go together: {error}"
+        ) from error
+
+
+def _record(row: Any) -> Any:
+    """A dataclass object or a named tuple (ir_measures, ir_datasets) as a dict."""
+    if is_dataclass(row) and not isinstance(row, type):
+        return asdict(row)
+    return row._asdict() if hasattr(row, "_asdict") else row
+
+
+def _refused(data: Any, kind: Kind) -> FrameError:
+    return FrameError(
+        f"{kind} cannot be made of {type(data).__name__} ({str(data)[:80]}); taken are a path, "
+        "a Polars or pandas frame, anything with an Arrow stream, a dict of columns, a list of "
+        f"dicts, and {WANTED[kind]}"
+    )

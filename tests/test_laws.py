@@ -1,0 +1,160 @@
+"""Laws that every metric of the catalogue keeps, on qrels and runs that hypothesis makes."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import polars as pl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evalframe as evf
+from evalframe.metrics import CATALOGUE, parse
+
+from .cases import Qrels, Run, collection, qrels_table, run_of, run_table
+
+SHIPPED = [CATALOGUE[name] for name in CATALOGUE if name in evf.metrics.__all__]
+ALL = [definition.example for definition in SHIPPED] + [
+    *(f"{name}@{k}" for name in ("ndcg", "precision", "recall", "map", "judged") for k in (1, 3)),
+    "ndcg(gain=exp)@3",
+    "recall(rel=2)@3",
+    "map(norm=min)@3",
+    "rbp(p=0.5)@3",
+]
+SEEDS = st.integers(0, 2**16)
+some_collections = settings(max_examples=6, deadline=None)
+
+
+def values(qrels: Qrels, run: Run, metrics: list[str] = ALL) -> pl.DataFrame:
+    return evf.per_query(qrels_table(qrels), run_table(run), metrics)
+
+
+def differ_at_most(one: pl.DataFrame, other: pl.DataFrame, tolerance: float) -> bool:
+    difference = one.drop("query_id") - other.drop("query_id")
+    same_queries = one["query_id"].equals(other["query_id"])
+    return same_queries and max(difference.select(pl.all().abs().max()).row(0)) <= tolerance
+
+
+def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    qrels, run = collection(seed)
+    return qrels_table(qrels), run_table(run)
+
+
+@some_collections
+@given(SEEDS, SEEDS)
+def test_the_order_of_rows_changes_no_bit(made: int, seed: int) -> None:
+    qrels, run = tables(made)
+    mixed = [frame.sample(fraction=1, shuffle=True, seed=seed) for frame in (qrels, run)]
+    assert evf.per_query(*mixed, ALL).equals(evf.per_query(qrels, run, ALL))
+
+
+@some_collections
+@given(SEEDS)
+def test_values_are_numbers_within_the_bounds_the_metric_states(made: int) -> None:
+    frame = values(*collection(made))
+    for name in ALL:
+        low, high = parse(name).definition.bounds
+        column = frame[name]
+        assert column.is_finite().all(), name
+        assert low is None or column.min() >= low, name
+        assert high is None or column.max() <= high + 1e-12, name
+
+
+@some_collections
+@given(SEEDS)
+def test_new_names_for_queries_and_documents_change_nothing(made: int) -> None:
+    """Document names keep their order, which settles ties."""
+    qrels, run = collection(made)
+    docs = sorted({d for table in (qrels, run) for docs in table.values() for d in docs})
+    new_doc = {doc: f"d{number:03}" for number, doc in enumerate(docs)}
+    queries = sorted({*qrels, *run})
+    new_query = {query: f"q{number:03}" for number, query in enumerate(queries)}
+
+    def renamed(table: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        return {new_query[q]: {new_doc[d]: v for d, v in docs.items()} for q, docs in table.items()}
+
+    before = values(qrels, run)
+    after = values(renamed(qrels), renamed(run))
+    assert after.drop("query_id").equals(before.drop("query_id"))
+
+
+@some_collections
+@given(SEEDS, SEEDS)
+def test_moving_a_relevant_document_above_another_never_hurts(made: int, seed: int) -> None:
+    qrels, run = collection(made)
+    rng = random.Random(seed)
+    before: Run = {}
+    after: Run = {}
+    for query in qrels.keys() & run.keys():
+        grades = qrels[query]
+        ranked = sorted(run[query], key=lambda d: (run[query][d], d), reverse=True)
+        swaps = [
+            i
+            for i in range(len(ranked) - 1)
+            if grades.get(ranked[i], 0) <= 0 < grades.get(ranked[i + 1], 0)
+        ]
+        if swaps:
+            i = rng.choice(swaps)
+            better = [*ranked[:i], ranked[i + 1], ranked[i], *ranked[i + 2 :]]
+            before |= run_of(ranked, query)
+            after |= run_of(better, query)
+    swapped = {query: qrels[query] for query in sorted(before)}
+    change = values(swapped, after).drop("query_id") - values(swapped, before).drop("query_id")
+    for name in ALL:
+        gain = change[name] if parse(name).definition.better == "higher" else -change[name]
+        assert gain.min() >= -1e-12, name
+
+
+@some_collections
+@given(SEEDS, st.integers(1, 30))
+def test_an_unjudged_tail_changes_nothing_that_does_not_count_the_retrieved(
+    made: int, length: int
+) -> None:
+    qrels, run = collection(made)
+    longer = {
+        query: docs | {f"unjudged {i:02}": -100.0 - i for i in range(length)}
+        for query, docs in run.items()
+    }
+    blind = [m for m in ALL if "n_retrieved" not in parse(m).expression().meta.root_names()]
+    assert len(blind) > 20
+    assert values(qrels, longer, blind).equals(values(qrels, run, blind))
+
+
+@some_collections
+@given(SEEDS)
+def test_a_cutoff_below_the_end_of_every_list_is_no_cutoff(made: int) -> None:
+    cut = [d.name for d in SHIPPED if d.at == "k" and "k" in d.parameters and not d.needs_cutoff]
+    assert {"ndcg", "map", "mrr", "recall"} <= set(cut)
+    frame = values(*collection(made), [*cut, *(f"{name}@1000" for name in cut)])
+    for name in cut:
+        assert frame[name].equals(frame[f"{name}@1000"]), name
+
+
+@some_collections
+@given(SEEDS, st.integers(2, 4))
+def test_systems_in_one_frame_score_as_they_do_alone(made: int, n: int) -> None:
+    qrels, run = tables(made)
+    systems = {f"s{i}": run.with_columns(pl.col("score").shuffle(i)) for i in range(n)}
+    together = pl.concat(r.with_columns(system=pl.lit(name)) for name, r in systems.items())
+    frame = evf.per_query(qrels, together.sample(fraction=1, shuffle=True, seed=n), ALL)
+    for name, alone in systems.items():
+        of_one = frame.filter(system=name).drop("system")
+        assert differ_at_most(of_one, evf.per_query(qrels, alone, ALL), 1e-15)
+
+
+@some_collections
+@given(SEEDS)
+def test_lazy_frames_give_the_same_values_as_one_plan(made: int) -> None:
+    qrels, run = tables(made)
+    plan = evf.per_query(qrels.lazy(), run.lazy(), ALL)
+    assert isinstance(plan, pl.LazyFrame)
+    eager = evf.per_query(qrels, run, ALL)
+    assert differ_at_most(plan.collect(), eager, 1e-12)
+
+
+def test_a_plan_can_be_sent_elsewhere() -> None:
+    qrels = pl.LazyFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]})
+    run = pl.LazyFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
+    sent = evf.per_query(qrels, run, ALL).serialize()
+    assert pl.LazyFrame.deserialize(io.BytesIO(sent)).collect().height == 1
