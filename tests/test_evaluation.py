@@ -9,6 +9,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evalframe import evaluation as ev
 from evalframe.errors import (
@@ -19,6 +21,8 @@ from evalframe.errors import (
     OptionError,
     RowError,
 )
+from evalframe.samples import per_sample
+from evalframe.text import PROFILES, Profile
 
 QRELS = {"q1": {"d1": 1.0, "d2": 1.0}, "q2": {"d3": 1.0}}
 TEXTS = {"q1": "first query", "q2": "second query"}
@@ -401,3 +405,95 @@ def test_the_shipped_collection_is_scored_through_dicts(handbook: Path) -> None:
     report = ev.evaluate_retrieval(perfect, qrels, queries)
     assert corpus
     assert report.primary == pytest.approx(1.0)
+
+
+SAMPLES: list[ev.RagSample] = [
+    {
+        "user_input": "capital of France?",
+        "response": "Paris",
+        "reference": "Paris",
+        "retrieved_contexts": ["Paris is the capital of France."],
+    },
+    {"user_input": "2 + 2?", "response": "five", "reference": "four", "retrieved_contexts": []},
+]
+
+
+def test_the_documented_rag_reports() -> None:
+    """The example of `evaluate_rag` from a list, a generator and a frame; a report made by hand."""
+    for samples in (SAMPLES, iter(SAMPLES), pl.DataFrame(SAMPLES)):
+        report = ev.evaluate_rag(samples)
+        assert (report.metrics["exact_match"], report.metrics["non_empty_rate"]) == (0.5, 0.5)
+        assert (report.n_samples, report.coverage["token_f1"]) == (2, 2)
+    by_hand = ev.RagEvalReport(
+        metrics={"exact_match": 0.5}, coverage={"exact_match": 4}, n_samples=4
+    )
+    assert by_hand.metrics["exact_match"] == 0.5
+    assert isinstance(report, ev.RagEvalReport)
+    names = ("exact_match", "token_f1", "context_recall", "context_precision", "non_empty_rate")
+    assert inspect.signature(ev.evaluate_rag).parameters["metrics"].default == names
+
+
+def test_a_sample_without_a_reference_leaves_the_metrics_that_need_one() -> None:
+    """Coverage says how many samples a mean is of; a missing response counts as an empty one."""
+    samples = [*SAMPLES, {"user_input": "?", "response": "a"}, {"reference": "b"}]
+    report = ev.evaluate_rag(samples)
+    assert report.coverage["exact_match"] == 3
+    assert report.metrics["exact_match"] == pytest.approx(1 / 3)
+    assert report.coverage["non_empty_rate"] == 4
+
+
+@pytest.mark.parametrize(
+    ("samples", "metrics"), [([], ("exact_match",)), (SAMPLES, ("exact_mach",))]
+)
+def test_no_samples_and_unknown_metrics_are_value_errors(samples: Any, metrics: Any) -> None:
+    """As the document has it."""
+    with pytest.raises(ValueError, match=r"no samples|did you mean 'exact_match'"):
+        ev.evaluate_rag(samples, metrics=metrics)
+
+
+TEXT = st.text(max_size=30) | st.lists(
+    st.sampled_from(["the", "a", "Paris", "paris.", "İ", "ﬀ", "東京", "café", "3.14", "\x1c"]),
+    max_size=6,
+).map(" ".join)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    st.lists(st.tuples(TEXT, TEXT, st.lists(TEXT, max_size=3)), min_size=1, max_size=40),
+    st.sampled_from(PROFILES),
+)
+def test_the_frames_give_what_the_plain_functions_give(
+    made_up: list[tuple[str, str, list[str]]], profile: Profile
+) -> None:
+    """One pair of texts at a time or all in one frame: the same values, on any Unicode."""
+    frame = pl.DataFrame(
+        made_up,
+        schema={
+            "response": pl.String, "reference": pl.String, "retrieved_contexts": pl.List(pl.String)
+        },
+        orient="row",
+    )  # fmt: skip
+    names = ["exact_match", "token_f1", "context_recall", "context_precision"]
+    for row in per_sample(frame, names, profile=profile).to_dicts():
+        for name in names:
+            given = row["retrieved_contexts"]
+            pair = (
+                (row["reference"], given)
+                if name.startswith("context")
+                else (row["response"], row["reference"])
+            )
+            expected = getattr(ev, name)(*pair, profile=profile)
+            if row[name] is not None:
+                assert row[name] == pytest.approx(expected, abs=1e-15), (name, row)
+
+
+def test_the_plain_functions_of_texts_at_their_edges() -> None:
+    """Missing texts are empty ones; both empty agree, and v2.0 gives F1 a point for it."""
+    assert ev.exact_match(None, "") == ev.exact_match("the", "") == 1.0
+    assert ev.token_f1("", "") == ev.token_f1("a", None) == 0.0
+    assert ev.token_f1("", "", profile="squad_v2") == 1.0
+    assert ev.token_f1("x", "y") == 0.0
+    assert ev.context_recall("", ["a"]) == ev.context_recall("x", []) == 0.0
+    assert ev.context_precision("x", None) == ev.context_precision("", ["x"]) == 0.0
+    with pytest.raises(ColumnError, match="one string"):
+        ev.context_recall("x", "x y")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
@@ -161,6 +162,13 @@ def test_numpy_scalars_and_string_enums_are_ids_and_scores() -> None:
 def test_a_document_counts_at_its_best_rank() -> None:
     """Later pieces of a document are passed over, and ranks have no gaps."""
     assert distinct_hits(["a", "b", "a", "c", "b"]) == [("a", None), ("b", None), ("c", None)]
+    assert distinct_hits([("a", 2.0), ("a", 1.0)]) == [("a", 2.0)]
+
+
+def test_truth_values_are_no_scores() -> None:
+    """True is not 1 here."""
+    assert hits.score_of({"id": "d", "score": True}) is None
+    assert hits.doc_id_of(("d", True)) is None
 
 
 def test_the_limit_counts_hits_and_keep_counts_documents() -> None:
@@ -269,6 +277,18 @@ def test_workers_run_beside_each_other() -> None:
     assert retrieve(waiting, QUERIES, limit=3, workers=5).run.height == 18
 
 
+def test_a_single_worker_stays_on_the_callers_thread() -> None:
+    """Some retrievers, such as a database's cursor, may not be used on another."""
+    threads: set[int] = set()
+
+    def noting(query: str) -> list[str]:
+        threads.add(threading.get_ident())
+        return answer(query)
+
+    retrieve(noting, QUERIES, limit=3)
+    assert threads == {threading.get_ident()}
+
+
 def test_async_workers_run_beside_each_other_and_no_more_than_asked() -> None:
     """The event loop has at most as many queries under way as there are workers."""
     under_way, most = 0, 0
@@ -328,10 +348,12 @@ def test_settled_passes_on_values_and_errors() -> None:
         calls.settled(broken())
 
 
+@pytest.mark.parametrize("terminal", [False, True])
 def test_the_bar_appears_when_asked_and_never_when_refused(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     """True shows it at once, False never, None not on quick work."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
     for progress, shown in ((True, True), (False, False), (None, False)):
         assert list(tracked(range(3), 3, "query", progress)) == [0, 1, 2]
         assert ("3/3" in capsys.readouterr().err) is shown

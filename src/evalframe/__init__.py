@@ -1,20 +1,61 @@
-"""Evaluate retrieval and RAG in dataframes."""
+"""Evaluate retrieval and RAG in dataframes.
+
+Qrels, runs and RAG samples are Polars frames, metrics are expressions grouped by query, and results
+are frames again.
+
+>>> import evalframe as evf
+>>> qrels = {"q1": {"a": 1}, "q2": {"b": 2, "c": 1}}
+>>> run = {"q1": {"x": 2.0, "a": 1.0}, "q2": {"b": 3.0}}
+>>> evf.evaluate(qrels, run, ["mrr", "recall@10"]).metrics
+{'mrr': 0.75, 'recall@10': 0.75}
+"""
+
+from importlib.metadata import version as _version
 
 from evalframe import metrics
 from evalframe.errors import EvalframeError
+from evalframe.io import (
+    read_beir,
+    read_corpus,
+    read_qrels,
+    read_queries,
+    read_run,
+    read_samples,
+    scan_qrels,
+    scan_run,
+    write_beir,
+    write_parquet,
+    write_qrels,
+    write_run,
+)
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import judge
 from evalframe.report import Report, evaluate
 from evalframe.scoring import Contract, per_query
+
+__version__ = _version("evalframe")
 
 __all__ = [
     "Contract",
     "EvalframeError",
     "PreparedQrels",
     "Report",
+    "__version__",
     "evaluate",
     "judge",
     "metrics",
     "per_query",
     "prepare",
+    "read_beir",
+    "read_corpus",
+    "read_qrels",
+    "read_queries",
+    "read_run",
+    "read_samples",
+    "scan_qrels",
+    "scan_run",
+    "write_beir",
+    "write_parquet",
+    "write_qrels",
+    "write_run",
 ]

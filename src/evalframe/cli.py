@@ -1,0 +1,246 @@
+"""The command line: `evalframe evaluate QRELS RUN… -m ndcg@10` and `evalframe metrics`.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 2 the call or
+its input cannot be used.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections import Counter
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, ParamSpec
+
+import polars as pl
+import typer
+
+from evalframe import __version__
+from evalframe.errors import EvalframeError, OptionError
+from evalframe.inputs import run_frame
+from evalframe.io.delimited import write_table
+from evalframe.io.json import write_jsonl
+from evalframe.io.parquet import write_parquet
+from evalframe.metrics import CATALOGUE, Definition, parse
+from evalframe.report import Report
+from evalframe.report import evaluate as evaluate_run
+from evalframe.scoring import DEFAULT_METRICS
+from evalframe.tables import markdown_table, text_table
+
+__all__ = ["app", "main"]
+
+Arguments = ParamSpec("Arguments")
+
+app = typer.Typer(
+    help="Evaluate retrieval and RAG in dataframes.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    table = "table"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+class Counted(StrEnum):
+    """Whose values are averaged."""
+
+    judged = "judged"
+    positive = "positive"
+    both = "both"
+
+
+class TieOrder(StrEnum):
+    """What stands first among equal scores."""
+
+    trec = "trec"
+    doc_asc = "doc_asc"
+    given = "given"
+
+
+def one_line_errors(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Report a mistake in the input on standard error, and exit with 2."""
+
+    @functools.wraps(command)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except (EvalframeError, OSError) as error:
+            typer.echo(f"evalframe: {error}", err=True)
+            raise typer.Exit(2) from None
+
+    return run
+
+
+def print_version(asked: bool) -> None:
+    """Print the version and stop."""
+    if asked:
+        typer.echo(f"evalframe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="The version.")
+    ] = False,
+) -> None:
+    """Evaluate retrieval and RAG in dataframes."""
+
+
+@app.command()
+@one_line_errors
+def evaluate(
+    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC, TSV, JSON or Parquet.")],
+    runs: Annotated[list[Path], typer.Argument(help="One or more runs.", metavar="RUN...")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="A metric, e.g. ndcg@10; may be given again."),
+    ] = None,
+    rel: Annotated[
+        float | None, typer.Option(help="Lowest grade that is relevant (default: above 0).")
+    ] = None,
+    queries: Annotated[Counted, typer.Option(help="Whose values are averaged.")] = Counted.judged,
+    ties: Annotated[TieOrder, typer.Option(help="Order of equal scores.")] = TieOrder.trec,
+    float32: Annotated[
+        bool, typer.Option("--float32", help="Compare scores as 32-bit floats (trec_eval 9).")
+    ] = False,
+    judged_only: Annotated[
+        bool, typer.Option("--judged-only", help="Leave out documents without a judgement.")
+    ] = False,
+    depth: Annotated[int | None, typer.Option(help="Documents of each query to look at.")] = None,
+    per_query: Annotated[
+        Path | None,
+        typer.Option(help="Write each query's values here (.parquet, .csv, .tsv or .jsonl)."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the file of --per-query.")
+    ] = False,
+    output: Annotated[Format, typer.Option("--format", "-f")] = Format.table,
+) -> None:
+    """Score one or more runs against judgements."""
+    report = evaluate_run(
+        qrels,
+        _one_frame(runs),
+        [name for given in metric or DEFAULT_METRICS for name in _split(given)],
+        rel=rel,
+        queries=queries.value,
+        ties=ties.value,
+        score_dtype=pl.Float32 if float32 else pl.Float64,
+        judged_only=judged_only,
+        depth=depth,
+    )
+    if per_query is not None:
+        _write(report.per_query, per_query, overwrite=overwrite)
+    typer.echo(_printed(report, output))
+
+
+@app.command()
+@one_line_errors
+def metrics(
+    name: Annotated[str | None, typer.Argument(help="A metric to explain.")] = None,
+    output: Annotated[Format, typer.Option("--format", "-f")] = Format.table,
+) -> None:
+    """List the metrics, or explain one."""
+    if name is not None:
+        definition = parse(name if "@" in name else _with_example_cutoff(name)).definition
+        text = inspect.getdoc(definition.function) or ""
+        aliases = ", ".join((*definition.aliases, *definition.variants)) or "none"
+        typer.echo(f"{definition.example}\n\n{text}\n\nOther names: {aliases}")
+        return
+    typer.echo(_as(output, catalogue_table()))
+
+
+def catalogue_table() -> pl.DataFrame:
+    """The catalogue: an example of each metric, its definition, its values and its other names."""
+    rows = [
+        (
+            definition.example,
+            definition.title,
+            _values_of(definition),
+            ", ".join((*definition.aliases, *definition.variants)),
+        )
+        for definition in CATALOGUE.values()
+    ]
+    return pl.DataFrame(rows, ["metric", "definition", "values", "other names"], orient="row")
+
+
+def _values_of(definition: Definition) -> str:
+    low, high = (f"{bound:g}" if bound is not None else "" for bound in definition.bounds)
+    unit = "" if definition.unit == "ratio" else f" {definition.unit}"
+    how = "" if definition.summary == "mean" else f", {definition.summary.replace('_', ' ')}"
+    return f"{low}…{high}{unit}{how}"
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="evalframe")
+
+
+def _with_example_cutoff(name: str) -> str:
+    definition = CATALOGUE.get(name)
+    return definition.example if definition is not None else name
+
+
+def _split(given: str) -> list[str]:
+    """`-m ndcg@10,map` names two metrics; a comma inside parentheses separates parameters."""
+    return [given] if "(" in given or "=" in given else [m for m in given.split(",") if m]
+
+
+def _one_frame(paths: list[Path]) -> Any:
+    """One run as it is; several with their file names as systems."""
+    if len(paths) == 1:
+        return run_frame(paths[0])
+    names = [path.name.removesuffix(".gz").rsplit(".", 1)[0] for path in paths]
+    if max(Counter(names).values()) > 1:
+        names = [str(path) for path in paths]
+    if max(Counter(names).values()) > 1:
+        raise OptionError("the same run is named twice")
+    frames = [
+        run_frame(path).select("query_id", "doc_id", "score", system=pl.lit(name))
+        for path, name in zip(paths, names, strict=True)
+    ]
+    return pl.concat(frames)
+
+
+def _write(frame: pl.DataFrame, path: Path, *, overwrite: bool) -> None:
+    if path.suffix == ".parquet":
+        write_parquet(frame, path, overwrite=overwrite)
+    elif path.suffix in (".csv", ".tsv"):
+        write_table(frame, path, mark="," if path.suffix == ".csv" else "\t", overwrite=overwrite)
+    elif path.suffix in (".jsonl", ".ndjson"):
+        write_jsonl(frame, path, overwrite=overwrite)
+    else:
+        raise OptionError(f"cannot write {path}: name it .parquet, .csv, .tsv or .jsonl")
+
+
+def _printed(report: Report, output: Format) -> str:
+    if output is Format.table:
+        return repr(report)
+    if output is Format.json:
+        found = {
+            "summary": report.summary.to_dicts(),
+            "counts": report.counts.to_dicts(),
+            "contract": report.contract.to_dict(),
+        }
+        return json.dumps(found, indent=2, ensure_ascii=False)
+    return _as(output, report.table() if output is Format.markdown else report.summary)
+
+
+def _as(output: Format, frame: pl.DataFrame) -> str:
+    printed: dict[Format, Callable[[pl.DataFrame], str]] = {
+        Format.table: text_table,
+        Format.markdown: markdown_table,
+        Format.csv: lambda table: table.write_csv().rstrip("\n"),
+        Format.json: lambda table: json.dumps(table.to_dicts(), indent=2, ensure_ascii=False),
+    }
+    return printed[output](frame)

@@ -1,0 +1,246 @@
+"""TREC files: every shape people have, nothing taken wrongly, nothing lost."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalframe.errors import ReadError, RowError
+from evalframe.io import (
+    SkippedLinesWarning,
+    read_qrels,
+    read_run,
+    scan_qrels,
+    scan_run,
+    write_qrels,
+    write_run,
+)
+
+SPACES = "\t\n\x0b\x0c\r \x00"
+IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=SPACES), min_size=1)
+QUERY_IDS = IDS.filter(lambda text: text[0] not in "#\ufeff")
+SCORES = st.floats(allow_nan=False)
+
+
+def put(folder: Path, text: str | bytes, name: str = "file.trec") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+RUN_ROWS = [("q1", "d1", 2.5, 1), ("q1", "007", 1.0, 2), ("q2", "d#1", -1e-3, 1)]
+RUN_LINES = ["q1 Q0 d1 1 2.5 t", "q1 Q0 007 2 1 t", "q2 Q0 d#1 1 -1e-3 t"]
+RUN_TEXTS = {
+    "one space": "\n".join(RUN_LINES) + "\n",
+    "tabs": "\n".join(RUN_LINES).replace(" ", "\t"),
+    "tabs and stray spaces": "\n".join(RUN_LINES).replace(" ", " \t ") + " \n",
+    "many spaces": "\n".join(RUN_LINES).replace(" ", "   "),
+    "mixed": "\n".join(RUN_LINES).replace(" Q0 ", "\t Q0 \x0b"),
+    "windows": "\r\n".join(RUN_LINES) + "\r\n",
+    "byte order mark": "\ufeff" + "\n".join(RUN_LINES),
+    "byte order mark, mixed": "\ufeff" + "\n".join(RUN_LINES).replace(" ", "  "),
+    "blank lines": "\n\n" + "\n\n \t\n".join(RUN_LINES) + "\n\n",
+    "comments": "# head\n" + "\n# a comment of six words here\n".join(RUN_LINES),
+    "trailing words": " more words\n".join(RUN_LINES) + " end of file",
+    "no tag": "\n".join(line.removesuffix(" t") for line in RUN_LINES),
+    "leading spaces": "\n".join("  " + line for line in RUN_LINES),
+}
+
+
+@pytest.mark.parametrize("text", RUN_TEXTS.values(), ids=RUN_TEXTS.keys())
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_run_is_the_same_however_it_is_separated(tmp_path: Path, text: str, packed: bool) -> None:
+    """White space, comments, line ends and compression change nothing, eager or lazy."""
+    data = gzip.compress(text.encode()) if packed else text
+    path = put(tmp_path, data, "run.gz" if packed else "run.txt")
+    assert read_run(path).rows() == RUN_ROWS
+    assert scan_run(path).collect().rows() == RUN_ROWS
+
+
+def test_the_fast_road_gives_way_to_a_later_surprise(tmp_path: Path) -> None:
+    """Lines of another separation far below the sample are read rightly, not by position."""
+    many = "".join(f"q1 Q0 d{i} {i} {5000 - i}.5 t\n" for i in range(5000))
+    for odd in (
+        "q2  Q0\td 1 2.0 t",
+        "q2 Q0 d 1 2.0 t two more words",
+        "q2 Q0 d  1 2.0 t",
+        "q2  0 d 1 2.0",
+        "# q",
+    ):
+        frame = read_run(put(tmp_path, many + odd + "\nq3 Q0 e 1 1.5 t\n"))
+        last = [("q2", "d", 2.0, 1)] if "#" not in odd else []
+        assert frame.rows()[5000:] == [*last, ("q3", "e", 1.5, 1)]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["q Q0 d 1 high t", "q Q0 d", "q Q0 my doc 1 2.0 t", "q Q0 d\x00 1 2.0 t",
+     "q\u00a0x 1"],
+)  # fmt: skip
+def test_a_line_that_does_not_fit_is_named(tmp_path: Path, odd: str) -> None:
+    """File, line number and text of a bad line stand in the error; the lazy plan fails on it."""
+    many = "".join(f"q1 Q0 d{i} {i} {5000 - i}.5 t\n" for i in range(5000))
+    path = put(tmp_path, many + odd + "\n" + "q3 Q0 e 1 1.5 t\n")
+    with pytest.raises(ReadError, match=r"file\.trec, line 5001: "):
+        read_run(path)
+    with pytest.raises(pl.exceptions.PolarsError):
+        scan_run(path).collect()
+    with pytest.warns(SkippedLinesWarning, match="1 line does not fit"):
+        assert read_run(path, on_bad_line="skip").height == 5001
+
+
+def test_ten_bad_lines_are_shown_and_all_are_counted(tmp_path: Path) -> None:
+    """An error about many lines stays short and says how many there are."""
+    path = put(
+        tmp_path, "q 0 d0 1\n" * 1 + "".join(f"q 0 e{i}\n" for i in range(25)) + "q 0 f 1\n" * 40
+    )
+    with pytest.raises(ReadError, match="25 lines do not fit") as error:
+        read_qrels(path)
+    assert str(error.value).count(", line ") == 10
+    assert "and 15 more" in str(error.value)
+
+
+def test_qrels_and_runs_do_not_pass_for_each_other(tmp_path: Path) -> None:
+    """Six columns are a run, four are qrels, and the error says so."""
+    with pytest.raises(ReadError, match="six columns: this is a run; qrels have four"):
+        read_qrels(put(tmp_path, "q1 Q0 d1 1 2.5 t\n"))
+    with pytest.raises(ReadError, match="four columns: these are qrels; a run has six"):
+        read_run(put(tmp_path, "q1 0 d1 1\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", [("q1", "d1", -1.0), ("q1", "d2", -2.0), ("q2", "d1", -1.0)]),
+        ("q1 d1 0.5\nq1 d2 0.25\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
+        ("q1 d1 1 0.5\nq1 d2 2 0.25\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
+        ("q1 d1 1 0.5 t\nq1 d2 2 0.25 t\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
+    ],
+)  # fmt: skip
+def test_shorter_runs_are_read_where_they_are_clear(
+    tmp_path: Path, text: str, rows: list[tuple[str, str, float]]
+) -> None:
+    """MS MARCO's `qid pid rank`, scores that are no ranks, ranks that count up."""
+    assert read_run(put(tmp_path, text)).select("query_id", "doc_id", "score").rows() == rows
+
+
+def test_shorter_runs_are_refused_where_they_are_not_clear(tmp_path: Path) -> None:
+    """Whole numbers that do not count up may be scores or ranks; `columns` settles it."""
+    path = put(tmp_path, "q1\td1\t5\nq1\td2\t7\n")
+    with pytest.raises(ReadError, match="three columns, and it is not clear"):
+        read_run(path)
+    names = {"query_id": "column_0", "doc_id": "column_1", "score": "column_2"}
+    assert read_run(path, columns=names).rows() == [("q1", "d1", 5.0), ("q1", "d2", 7.0)]
+
+
+def test_msmarco_qrels(tmp_path: Path) -> None:
+    """`qid 0 pid rel` and `qid pid rel`, with tabs."""
+    assert read_qrels(put(tmp_path, "12\t0\t0034\t1\n")).rows() == [("12", "0034", 1)]
+    assert read_qrels(put(tmp_path, "12\t0034\t1\n")).rows() == [("12", "0034", 1)]
+
+
+def test_grades_are_whole_only_if_all_are(tmp_path: Path) -> None:
+    """A grade of 0.5 anywhere in the file is kept."""
+    text = "".join(f"q 0 d{i} 1\n" for i in range(9000))
+    assert read_qrels(put(tmp_path, text)).schema["relevance"] == pl.Int64
+    mixed = read_qrels(put(tmp_path, text + "q 0 e 0.5\n"))
+    assert mixed["relevance"].to_list() == [1.0] * 9000 + [0.5]
+    with pytest.raises(pl.exceptions.PolarsError):
+        scan_qrels(put(tmp_path, text + "q 0 e 0.5\n")).collect()
+
+
+def test_ranks_are_kept_only_if_they_are_clean(tmp_path: Path) -> None:
+    """A rank column of other words is left out, wherever the first such word stands."""
+    assert read_run(put(tmp_path, "q Q0 d x 1.5 t\n")).columns == ["query_id", "doc_id", "score"]
+    text = "".join(f"q Q0 d{i} {i} {9000.5 - i} t\n" for i in range(9000))
+    assert "rank" in read_run(put(tmp_path, text)).columns
+    assert "rank" not in read_run(put(tmp_path, text + "q Q0 e - 0.5 t\n")).columns
+
+
+def test_the_tag_becomes_the_system_on_request(tmp_path: Path) -> None:
+    """By default a TREC run has no `system`, with `system=True` it is the tag."""
+    path = put(tmp_path, "q Q0 d 1 1.5 bm25\nq Q0 d 1 2.5 ance\n")
+    assert read_run(path, system=True)["system"].to_list() == ["bm25", "ance"]
+    assert scan_run(path, system=True).collect()["system"].to_list() == ["bm25", "ance"]
+    write_run(read_run(path, system=True), tmp_path / "again.trec")
+    assert (tmp_path / "again.trec").read_text() == path.read_text()
+
+
+def test_many_files_are_one_frame(tmp_path: Path) -> None:
+    """A pattern reads all its files in the order of their names."""
+    put(tmp_path, "q1 Q0 d 1 1.5 t\n", "a.trec")
+    put(tmp_path, "q2  Q0 d 1 1.5 t\n", "b.trec")
+    assert read_run(tmp_path / "*.trec")["query_id"].to_list() == ["q1", "q2"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.tuples(QUERY_IDS, IDS), SCORES, min_size=1, max_size=8))
+def test_a_run_round_trips(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
+) -> None:
+    """Any ids without ASCII white space and any scores come back to the last bit."""
+    frame = pl.DataFrame(
+        [(q, d, s) for (q, d), s in rows.items()],
+        schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64},
+        orient="row",
+    )
+    folder = tmp_path_factory.mktemp("trips")
+    for name in ("run.trec", "run.trec.gz", "run.trec.zst"):
+        write_run(frame, folder / name)
+        again = read_run(folder / name)
+        assert again.drop("rank").equals(frame)
+        assert scan_run(folder / name).collect().equals(again)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.tuples(QUERY_IDS, IDS),
+        st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_qrels_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
+) -> None:
+    """Whole grades stay whole, fractions stay fractions."""
+    whole = all(isinstance(grade, int) for grade in rows.values())
+    frame = pl.DataFrame(
+        [(q, d, g if whole else float(g)) for (q, d), g in rows.items()],
+        schema={
+            "query_id": pl.String,
+            "doc_id": pl.String,
+            "relevance": pl.Int64 if whole else pl.Float64,
+        },
+        orient="row",
+    )
+    path = tmp_path_factory.mktemp("trips") / "qrels.trec"
+    write_qrels(frame, path)
+    assert read_qrels(path).equals(frame)
+
+
+@pytest.mark.parametrize("bad", ["", " ", "a b", "a\tb", "a\nb", "a\r", "a\x00b"])
+def test_ids_the_format_cannot_hold_are_refused(tmp_path: Path, bad: str) -> None:
+    """White space and emptiness would be read back as something else: nothing is written."""
+    for row in ((bad, "d", 1), ("q", bad, 1)):
+        frame = pl.DataFrame([row], schema=["query_id", "doc_id", "relevance"], orient="row")
+        with pytest.raises(RowError, match="cannot hold"):
+            write_qrels(frame, tmp_path / "qrels.trec")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_written_ranks_follow_score_then_doc_id(tmp_path: Path) -> None:
+    """Rows keep their place; ranks count by score, ties by descending doc_id."""
+    frame = pl.DataFrame(
+        {"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "score": [1.0, 1.0, 2.0]}
+    )
+    write_run(frame, tmp_path / "run.trec", tag="mine")
+    assert (tmp_path / "run.trec").read_text() == (
+        "q Q0 a 3 1.0 mine\nq Q0 b 2 1.0 mine\nq Q0 c 1 2.0 mine\n"
+    )

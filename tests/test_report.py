@@ -1,0 +1,218 @@
+"""Reports: who is averaged, what is counted, and the way back to the documents."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+import evalframe as evf
+from evalframe.errors import EmptyError, FrameError, MetricError, OptionError
+
+QRELS = {
+    "q1": {"a": 2, "b": 1},
+    "q2": {"a": 1},
+    "q3": {"c": 0},
+    "q4": {"d": 1, "e": -1},
+}
+RUN = {
+    "q1": {"x": 9.0, "a": 8.0, "y": 7.0},
+    "q2": {"a": 1.0},
+    "q3": {"c": 1.0},
+    "q9": {"z": 1.0},
+}
+
+
+def test_every_query_of_the_qrels_counts_and_a_missing_one_is_0() -> None:
+    report = evf.evaluate(QRELS, RUN, ["mrr", "recall@10"])
+    assert report.per_query.rows() == [
+        ("q1", 0.5, 0.5),
+        ("q2", 1.0, 1.0),
+        ("q3", 0.0, 0.0),
+        ("q4", 0.0, 0.0),
+    ]
+    assert report.metrics == {"mrr": 0.375, "recall@10": 0.375}
+
+
+def test_the_counts_say_which_queries_there_were() -> None:
+    counts = evf.evaluate(QRELS, RUN, ["mrr", "recall@2", "ndcg@1"]).counts.row(0, named=True)
+    assert counts == {
+        "queries_in_qrels": 4,
+        "queries_in_run": 4,
+        "scored": 4,
+        "missing": 1,
+        "extra": 1,
+        "without_positive": 1,
+        "judged@2": (1 / 2 + 1 + 1 + 0) / 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("queries", "scored", "mean"),
+    [("judged", 4, 1.5 / 4), ("positive", 3, 1.5 / 3), ("both", 3, 1.5 / 3)],
+)
+def test_whose_values_are_averaged_is_one_argument(queries: str, scored: int, mean: float) -> None:
+    report = evf.evaluate(QRELS, RUN, ["mrr"], queries=queries)
+    assert report.per_query.height == scored
+    assert report.counts["scored"].item() == scored
+    assert report.metrics["mrr"] == pytest.approx(mean)
+    lazy = evf.per_query(frame(QRELS).lazy(), frame(RUN, "score").lazy(), "mrr", queries=queries)
+    assert lazy.collect().equals(report.per_query)
+
+
+def frame(nested: dict[str, dict[str, float]], value: str = "relevance") -> pl.DataFrame:
+    rows = [(q, d, v) for q, docs in nested.items() for d, v in docs.items()]
+    return pl.DataFrame(rows, schema=["query_id", "doc_id", value], orient="row")
+
+
+def test_the_level_reaches_the_metrics_that_have_none_of_their_own() -> None:
+    report = evf.evaluate(QRELS, RUN, ["recall@10", "recall(rel=1)@10", "ndcg@10"], rel=2)
+    assert report.per_query.filter(query_id="q1").row(0)[1:3] == (1.0, 0.5)
+    assert report.metrics["ndcg@10"] == evf.evaluate(QRELS, RUN, "ndcg@10").metrics["ndcg@10"]
+
+
+def test_sums_and_geometric_means_are_summarised_as_their_metric_says() -> None:
+    report = evf.evaluate(QRELS, RUN, ["num_ret", "gm_map", "map"])
+    summary = {row["metric"]: row for row in report.summary.to_dicts()}
+    assert summary["num_ret"]["value"] == 5.0
+    assert summary["num_ret"]["how"] == "sum"
+    expected = math.exp((math.log(0.25) + math.log(1.0) + 2 * math.log(1e-5)) / 4)
+    assert summary["gm_map"]["value"] == pytest.approx(expected)
+    assert summary["map"] | {"value": None} == {
+        "metric": "map",
+        "value": None,
+        "how": "mean",
+        "queries": 4,
+        "min": 0.0,
+        "median": 0.125,
+        "max": 1.0,
+        "zeros": 2,
+    }
+
+
+def test_a_report_prints_its_means_counts_and_contract() -> None:
+    text = repr(evf.evaluate(QRELS, RUN, ["mrr", "judged@2"]))
+    assert text.splitlines()[:4] == [
+        "metric     value",
+        "--------  ------",
+        "mrr       0.3750",
+        "judged@2  0.6250",
+    ]
+    assert "queries in qrels 4" in text
+    assert "missing 1" in text
+    assert "ties=trec" in text
+    html = evf.evaluate(QRELS, RUN, ["mrr"])._repr_html_()
+    assert "<td" in html
+    assert "0.3750" in html
+    assert "missing 1" in html
+
+
+def test_several_systems_stand_side_by_side() -> None:
+    run = pl.concat(
+        [
+            frame(RUN, "score").with_columns(system=pl.lit("one")),
+            frame({"q2": {"a": 1.0}}, "score").with_columns(system=pl.lit("two")),
+        ]
+    )
+    report = evf.evaluate(QRELS, run, ["mrr", "recall@10"])
+    assert report.table().rows() == [("one", 0.375, 0.375), ("two", 0.25, 0.25)]
+    assert report.counts.select("system", "missing", "extra").rows() == [
+        ("one", 1, 1),
+        ("two", 3, 0),
+    ]
+    assert report.per_query.height == 8
+    assert report.worst("mrr", n=1).select("system", "query_id").rows() == [
+        ("one", "q3"),
+        ("two", "q1"),
+    ]
+    assert report.documents("q1", system="two")["verdict"].to_list() == ["missed", "missed"]
+    with pytest.raises(OptionError, match="several systems"):
+        _ = report.metrics
+    with pytest.raises(OptionError, match="the run has the systems"):
+        report.documents("q1")
+
+
+def test_the_worst_queries_come_lowest_first() -> None:
+    report = evf.evaluate(QRELS, RUN, ["mrr", "map"])
+    assert report.worst("mrr", n=3)["query_id"].to_list() == ["q3", "q4", "q1"]
+    with pytest.raises(MetricError, match=r"no metric 'mrrr': did you mean 'mrr'\?"):
+        report.worst("mrrr")
+
+
+def test_the_documents_of_a_query_are_listed_with_what_was_missed() -> None:
+    report = evf.evaluate(QRELS, RUN, ["mrr"])
+    corpus = {"a": "about a", "b": "about b", "x": "about x", "y": "about y"}
+    documents = report.documents("q1", corpus=corpus)
+    assert documents.select("rank", "doc_id", "relevance", "verdict", "text").rows() == [
+        (1, "x", None, "unjudged", "about x"),
+        (2, "a", 2, "relevant", "about a"),
+        (3, "y", None, "unjudged", "about y"),
+        (None, "b", 1, "missed", "about b"),
+    ]
+    assert report.documents("q3")["verdict"].to_list() == ["not relevant"]
+    assert report.documents("q9")["verdict"].to_list() == ["unjudged"]
+    with pytest.raises(OptionError, match=r"no query 'q11': did you mean 'q1'\?"):
+        report.documents("q11")
+
+
+def test_the_list_of_a_query_keeps_to_the_contract() -> None:
+    run = {"q": {"a": 1.0, "b": 1.0, "c": 0.5}}
+    by_default = evf.evaluate({"q": {"a": 1}}, run, "mrr").documents("q")
+    assert by_default["doc_id"].to_list() == ["b", "a", "c"]
+    ascending = evf.evaluate({"q": {"a": 1}}, run, "mrr", ties="doc_asc", depth=2).documents("q")
+    assert ascending["doc_id"].to_list() == ["a", "b"]
+    level = evf.evaluate({"q": {"a": 1, "z": 2}}, run, "mrr", rel=2).documents("q")
+    assert level.filter(doc_id="a")["verdict"].item() == "not relevant"
+    assert level["doc_id"].to_list()[-1] == "z"
+
+
+def test_ten_evaluations_of_shuffled_copies_give_the_same_bits() -> None:
+    qrels = frame({f"q{i}": {f"d{j}": (i * j) % 4 for j in range(30)} for i in range(50)})
+    run = frame(
+        {f"q{i}": {f"d{j}": float((i + j * 7) % 11) for j in range(0, 60, 2)} for i in range(50)},
+        "score",
+    )
+    metrics = ["ndcg@10", "map", "rbp", "err@20", "bpref", "ndcg_rel", "G"]
+    first = evf.evaluate(qrels, run, metrics)
+    for seed in range(10):
+        shuffled = run.sample(fraction=1, shuffle=True, seed=seed)
+        again = evf.evaluate(qrels.sample(fraction=1, shuffle=True, seed=seed), shuffled, metrics)
+        assert again.metrics == first.metrics
+        assert again.per_query.equals(first.per_query)
+
+
+def test_prepared_qrels_stand_for_qrels_everywhere() -> None:
+    prepared = evf.prepare(QRELS)
+    assert evf.prepare(prepared) is prepared
+    plain = evf.evaluate(QRELS, RUN, ["map"])
+    assert evf.evaluate(prepared, RUN, ["map"]).per_query.equals(plain.per_query)
+    assert evf.judge(prepared, RUN).equals(evf.judge(QRELS, RUN))
+    lazy_run = frame(RUN, "score").lazy()
+    assert evf.per_query(prepared, lazy_run, "map").collect().equals(plain.per_query)
+
+
+def test_a_run_without_any_query_of_the_qrels_is_refused() -> None:
+    with pytest.raises(EmptyError, match=r"the run has no query of the qrels: .*'q1'.*'1'"):
+        evf.evaluate({"q1": {"a": 1}}, {"1": {"a": 1.0}}, "mrr")
+
+
+def test_arguments_in_each_others_place_are_said() -> None:
+    qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 0.73, "b": 0.21}}
+    with pytest.raises(FrameError, match="swapped"):
+        evf.evaluate(run, qrels, "mrr")
+    with pytest.raises(FrameError, match="swapped"):
+        evf.evaluate(frame(run, "score"), frame(qrels), "mrr")
+
+
+def test_no_metric_at_all_is_refused() -> None:
+    with pytest.raises(MetricError, match="no metric was asked for"):
+        evf.evaluate(QRELS, RUN, [])
+    with pytest.raises(MetricError, match="cannot be named 'query_id'"):
+        evf.evaluate(QRELS, RUN, [pl.col("rank").min().alias("query_id")])
+    with pytest.raises(MetricError, match="named by a string, not by int"):
+        evf.evaluate(QRELS, RUN, [10])
+    with pytest.raises(OptionError, match="rel must be a number"):
+        evf.evaluate(QRELS, RUN, "mrr", rel="2")
+    with pytest.raises(OptionError, match="queries='all' is not offered"):
+        evf.evaluate(QRELS, RUN, "mrr", queries="all")
