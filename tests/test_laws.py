@@ -92,7 +92,7 @@ def test_moving_a_relevant_document_above_another_never_hurts(made: int, seed: i
         swaps = [
             i
             for i in range(len(ranked) - 1)
-            if grades.get(ranked[i], 0) <= 0 < grades.get(ranked[i + 1], 0)
+            if grades.get(ranked[i], 0) == 0 < grades.get(ranked[i + 1], 0)
         ]
         if swaps:
             i = rng.choice(swaps)

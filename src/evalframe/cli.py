@@ -20,6 +20,7 @@ import typer
 
 from evalframe import __version__
 from evalframe.errors import EvalframeError, OptionError
+from evalframe.frames import collected
 from evalframe.inputs import run_frame
 from evalframe.io.delimited import write_table
 from evalframe.io.json import write_jsonl
@@ -206,7 +207,7 @@ def _one_frame(paths: list[Path]) -> Any:
     if max(Counter(names).values()) > 1:
         raise OptionError("the same run is named twice")
     frames = [
-        run_frame(path).select("query_id", "doc_id", "score", system=pl.lit(name))
+        collected(run_frame(path), "run").select("query_id", "doc_id", "score", system=pl.lit(name))
         for path, name in zip(paths, names, strict=True)
     ]
     return pl.concat(frames)

@@ -36,6 +36,8 @@ from evalframe.io.saving import beside_all
 from evalframe.ragas import as_ragas_dataset
 from evalframe.retrieval_evaluation import evaluate_retrieval
 from evalframe.retrieval_report import RetrievalEvalReport
+from evalframe.samples import evaluate_rag
+from evalframe.samples_report import RagReport as RagEvalReport
 from evalframe.single_list import (
     average_precision,
     dcg_at_k,

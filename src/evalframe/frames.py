@@ -13,12 +13,14 @@ from typing import Any, Literal, TypeVar
 import polars as pl
 
 from evalframe.columns import DTYPES, KINDS, Kind, Role, Shape
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, RowError, first_rows, one_of
 
 __all__ = [
     "Duplicates",
     "Frame",
     "check_rows",
+    "collected",
     "conform",
     "is_tabular",
     "keep_best",
@@ -86,7 +88,7 @@ def conform(
     one_of("duplicates", duplicates, ("error", "check", "best"))
     shape = KINDS[kind]
     schema = frame.collect_schema() if isinstance(frame, pl.LazyFrame) else frame.schema
-    found = find_columns(shape, schema.names(), columns or {})
+    found: dict[str, str] = find_columns(shape, schema.names(), columns or {})
     if kind == "run" and "score" not in found and "rank" in found:
         frame, schema = _score_from_rank(frame, found)
     _require(shape, found, schema.names())
@@ -114,6 +116,15 @@ def conform(
     if duplicates == "check" or named.height < CHECKED_WHOLE:
         refuse_duplicates(named, shape)
     return named
+
+
+def collected(
+    frame: pl.DataFrame | pl.LazyFrame, kind: Kind, duplicates: Duplicates = "error"
+) -> pl.DataFrame:
+    """A checked frame in memory; a plan is run, and its rows are checked then."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    return conform(collect(frame), kind, duplicates=duplicates)
 
 
 def find_columns(shape: Shape, names: list[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -320,5 +331,3 @@ def _check_lazily(plan: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
             broken = pl.when(bad).then(message).cast(dtype)
         checked.append(pl.when(bad).then(broken).otherwise(values).alias(column))
     return plan.with_columns(checked)
-
-

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from numbers import Real
 from typing import Any
 from uuid import UUID
@@ -101,6 +101,8 @@ def score_of(item: Any) -> float | None:
     >>> score_of(("d1", 0.5)), score_of({"id": "d1", "score": 2}), score_of("d1")
     (0.5, 2.0, None)
     """
+    if isinstance(item, str):
+        return None
     if _is_pair(item):
         return float(item[1])
     for name in SCORE_NAMES:
@@ -121,7 +123,7 @@ def metadata_of(item: Any) -> dict[str, Any]:
 
 def look(item: Any, name: str) -> Any:
     """A mapping's value or an object's attribute; `None` where there is none."""
-    if isinstance(item, Mapping):
+    if type(item) is dict or isinstance(item, Mapping):
         return item.get(name)
     return None if isinstance(item, str) else getattr(item, name, None)
 
@@ -158,8 +160,8 @@ def _first_id(item: Any, candidates: Any) -> str | None:
 
 
 def _document_candidates(item: Any) -> Iterator[Any]:
-    metadata = metadata_of(item)
     yield from (look(item, name) for name in SOURCE_NAMES)
+    metadata = metadata_of(item)
     yield from (metadata.get(name) for name in SOURCE_NAMES)
     yield from (look(item, name) for name in DOCUMENT_NAMES)
     yield from _of_what_it_holds(item, doc_id_of)
@@ -182,10 +184,9 @@ def _of_what_it_holds(item: Any, id_of: Any) -> Iterator[str | None]:
 
 
 def _is_pair(item: Any) -> bool:
-    is_sequence = isinstance(item, Sequence) and not isinstance(item, str | bytes)
-    return is_sequence and len(item) == 2 and is_number(item[1])
+    return isinstance(item, tuple | list) and len(item) == 2 and is_number(item[1])
 
 
 def is_number(value: Any) -> bool:
     """Whether a value is a number; True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return type(value) in (float, int) or (isinstance(value, Real) and not isinstance(value, bool))

@@ -152,8 +152,8 @@ def _place_unordered(
         .sort("block", "score", "row", descending=[False, True, False]),
         engine,
     )
-    start = ordered.select(pl.arg_where(pl.col("block").ne_missing(pl.col("block").shift(1))))
-    start = start.to_series()
+    is_border = pl.col("block").ne_missing(pl.col("block").shift(1))
+    start = ordered.select(pl.arg_where(is_border)).to_series()
     end = start.slice(1).extend(pl.Series([ordered.height], dtype=start.dtype))
     moved = ordered.select(at=pl.int_range(pl.len(), dtype=pl.UInt32), row="row").join(
         matched.select("row", "pair", "block"), on="row"

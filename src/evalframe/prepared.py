@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from evalframe.frames import collected
 from evalframe.inputs import qrels_frame
 
 __all__ = ["SEED", "PreparedQrels", "prepare"]
@@ -78,7 +79,7 @@ def prepare(qrels: Any) -> PreparedQrels:
     """
     if isinstance(qrels, PreparedQrels):
         return qrels
-    frame = qrels_frame(qrels)
+    frame = collected(qrels_frame(qrels), "qrels")
     row = pl.int_range(pl.len(), dtype=pl.UInt32)
     is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
     pairs = (

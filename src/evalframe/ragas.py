@@ -192,9 +192,10 @@ def ragas_values(result: Any, samples: Any, *, prefix: str = "") -> pl.DataFrame
     Returns
     -------
     polars.DataFrame
-        The samples, and for each metric its value (null where Ragas gave NaN or nothing), a
-        column `<metric>_status` (`ok` or `judge_error`), and `<metric>_reason` where Ragas gave
-        one. Float64, or String for metrics whose values are words.
+        The samples, numbered from 0 where they have no `query_id`; and for each metric its value
+        (null where Ragas gave NaN or nothing), a column `<metric>_status` (`ok` or `judge_error`),
+        and `<metric>_reason` where Ragas gave one. Values are Float64, or String for metrics that
+        answer in words.
 
     Raises
     ------

@@ -10,9 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import engine, frames, hits, inputs
+from evalframe import engine, frames, hits
 from evalframe.columns import SAMPLES
 from evalframe.errors import ColumnError, EmptyError
+from evalframe.samples_checks import checked_samples
 
 __all__ = ["FIELDS", "as_mapping", "converted", "is_there", "samples_table", "series"]
 
@@ -109,8 +110,8 @@ def _rows(samples: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def samples_table(samples: Any) -> pl.DataFrame:
-    """Samples in any shape as a frame in memory, in their order."""
-    given = inputs.samples_frame(samples)
+    """Samples in any shape as a frame in memory, in their order, with a `query_id`."""
+    given = checked_samples(samples)
     return engine.collect(given, "in-memory") if isinstance(given, pl.LazyFrame) else given
 
 

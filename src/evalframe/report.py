@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+from polars.dataframe.group_by import GroupBy
 
 from evalframe.engine import collect
 from evalframe.errors import MetricError, OptionError, did_you_mean
-from evalframe.frames import Duplicates
+from evalframe.frames import Duplicates, collected
 from evalframe.inputs import corpus_frame, run_frame
 from evalframe.metrics import parse
 from evalframe.prepared import PreparedQrels, prepare
@@ -111,8 +112,10 @@ class Report:
         """
         self._require(metric)
         ordered = self.per_query.sort(*self._system, metric, "query_id")
-        return ordered.group_by(self._system, maintain_order=True).head(n) if self._system else (
-            ordered.head(n)
+        return (
+            ordered.group_by(self._system, maintain_order=True).head(n)
+            if self._system
+            else (ordered.head(n))
         )
 
     def documents(
@@ -166,9 +169,7 @@ class Report:
                 .otherwise(pl.lit("missed"))
             )
             .filter(retrieved | (pl.col("verdict") == "missed"))
-            .sort(
-                "rank", "relevance", "doc_id", descending=[False, True, True], nulls_last=True
-            )
+            .sort("rank", "relevance", "doc_id", descending=[False, True, True], nulls_last=True)
             .select("rank", "doc_id", "score", "relevance", "verdict")
         )
         if corpus is None:
@@ -294,9 +295,7 @@ def evaluate(
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     asked = listed(metrics)
     prepared = prepare(qrels)
-    checked = run_frame(run, duplicates=duplicates)
-    if isinstance(checked, pl.LazyFrame):
-        checked = run_frame(collect(checked), duplicates=duplicates)
+    checked = collected(run_frame(run, duplicates=duplicates), "run", duplicates)
     scored = score(prepared, checked, asked, contract)
     how = {
         m.meta.output_name() if isinstance(m, pl.Expr) else str(m): (
@@ -313,5 +312,5 @@ def _summarised(values: pl.Expr, how: str) -> pl.Expr:
     return values.sum() if how == "sum" else values.mean()
 
 
-def _grouped(frame: pl.DataFrame, keys: list[str]) -> Any:
+def _grouped(frame: pl.DataFrame, keys: list[str]) -> GroupBy:
     return frame.group_by(keys or pl.lit(0).alias("all"), maintain_order=True)

@@ -164,15 +164,14 @@ def evaluate_rag(
     ...         {"response": "Paris", "reference": "Paris", "retrieved_contexts": ["In Paris."]},
     ...         {"response": "five", "reference": "four", "retrieved_contexts": []},
     ...         {"response": "six", "retrieved_contexts": ["Six."]},
-    ...     ]
+    ...         {"response": None, "reference": "Rome", "retrieved_contexts": ["In Rome."]},
+    ...     ],
+    ...     metrics=["exact_match", "context_recall"],
     ... )
-    RagReport: 3 samples, profile squad_v1
-    metric             mean    rest as 0  scored  reasons
-    exact_match        0.5000  0.3333     2/3     missing_reference 1
-    token_f1           0.5000  0.3333     2/3     missing_reference 1
-    context_recall     0.5000  0.3333     2/3     empty_contexts 1, missing_reference 1
-    context_precision  0.5000  0.3333     2/3     empty_contexts 1, missing_reference 1
-    non_empty_rate     0.6667  0.6667     3/3     empty_contexts 1
+    RagReport: 4 samples, profile squad_v1
+    metric          mean    rest as 0  if delivered  scored  reasons
+    exact_match     0.3333  0.2500     0.5000        3/4     missing_reference 1, missing_response 1
+    context_recall  0.6667  0.5000     0.6667        3/4     empty_contexts 1, missing_reference 1
     """
     chosen, frame = _prepared(samples, metrics, profile, columns)
     if isinstance(frame, pl.LazyFrame):

@@ -62,23 +62,25 @@ def _from_table(data: Any, columns: Columns) -> pl.DataFrame | pl.LazyFrame:
     if isinstance(table, pl.DataFrame):
         found = find_columns(SAMPLES, table.columns, columns or {})
         problems = _wrong_types(table.schema, columns)
-        ids = table[found["query_id"]] if "query_id" in found else pl.Series()
-        if ids.null_count() or ids.n_unique() < ids.len():
-            problems += _wrong_ids(ids.to_list())
+        keys = table.select(found[column] for column in SAMPLES.key if column in found)
+        if "query_id" in found and (
+            keys.null_count().row(0) != (0,) * keys.width or keys.is_duplicated().any()
+        ):
+            problems += _wrong_keys(keys.rows(named=True), found)
         _refuse(problems, RowError)
     return inputs.samples_frame(table, columns=columns, duplicates="check")
 
 
 def _from_rows(data: Iterable[Any], columns: Columns) -> pl.DataFrame | pl.LazyFrame:
-    rows = [_mapping(row) for row in data]
-    if not rows:
+    given = [_mapping(row) for row in data]
+    if not given:
         raise EmptyError("there are no samples")
     problems = [
         f"row {at}: {row!r:.80} is no mapping of column to value"
-        for at, row in enumerate(rows)
+        for at, row in enumerate(given)
         if not isinstance(row, dict)
     ]
-    _refuse(problems, RowError)
+    rows = [row if isinstance(row, dict) else {} for row in given]
     names = list(dict.fromkeys(name for row in rows for name in row))
     found = find_columns(SAMPLES, names, columns or {})
     for column, name in found.items():
@@ -88,7 +90,7 @@ def _from_rows(data: Iterable[Any], columns: Columns) -> pl.DataFrame | pl.LazyF
             if problem:
                 problems.append(f"row {at}, {name!r}: {problem}")
     if "query_id" in found:
-        problems += _wrong_ids([row[found["query_id"]] for row in rows])
+        problems += _wrong_keys(rows, found)
     _refuse(problems, RowError)
     return inputs.samples_frame(rows, columns=columns, duplicates="check")
 
@@ -149,15 +151,19 @@ def _wrong_types(schema: pl.Schema, columns: Columns) -> list[str]:
     return problems
 
 
-def _wrong_ids(ids: list[Any]) -> list[str]:
+def _wrong_keys(rows: list[dict[str, Any]], found: dict[str, str]) -> list[str]:
     """Rows without an id where others have one, and ids that stand more than once."""
-    first: dict[str, int] = {}
+    first: dict[tuple[str, ...], int] = {}
     problems = []
-    for at, one in enumerate(ids):
-        if one is None:
-            problems.append(f"row {at}: no query_id")
-        elif first.setdefault(str(one), at) != at:
-            problems.append(f"row {at}: query_id {str(one)!r} stands in row {first[str(one)]} too")
+    columns = [column for column in SAMPLES.key if column in found]
+    for at, row in enumerate(rows):
+        key = tuple(str(row.get(found[column])) for column in columns)
+        if any(row.get(found[column]) is None for column in columns):
+            missing = [column for column in columns if row.get(found[column]) is None]
+            problems.append(f"row {at}: no {' and no '.join(missing)}")
+        elif first.setdefault(key, at) != at:
+            of = f" of system {key[0]!r}" if len(key) > 1 else ""
+            problems.append(f"row {at}: query_id {key[-1]!r}{of} stands in row {first[key]} too")
     return problems
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from evalframe.metrics.rag_reasons import OK
+from evalframe.errors import ColumnError
+from evalframe.metrics.rag_reasons import OK, is_undelivered
 from evalframe.text import Profile
 
 __all__ = ["RagReport", "report_of"]
@@ -15,7 +16,9 @@ SUMMARY_SCHEMA = {
     "metric": pl.String,
     "mean": pl.Float64,
     "mean_with_rest_as_0": pl.Float64,
+    "mean_delivered": pl.Float64,
     "n_scored": pl.Int64,
+    "n_delivered": pl.Int64,
     "n_total": pl.Int64,
     "reasons": pl.String,
 }
@@ -35,6 +38,11 @@ class RagReport:
         How many samples there were.
     mean_zero_filled
         Metric → mean over all samples, those without a value counted as 0.
+    mean_delivered
+        Metric → mean over the scored samples for which the evaluated system delivered something:
+        those with a response (or contexts, or ids) that is not null. Where something is missing,
+        `metrics` counts it as empty, as SQuAD's first script does, and this leaves it out, as its
+        second does.
     reasons
         Metric → reason → how many samples. It holds both the samples without a value and those
         scored with something missing (`missing_response`, `empty_contexts`, …).
@@ -50,33 +58,37 @@ class RagReport:
     {'exact_match': 0.25}
     >>> report
     RagReport: 4 samples, profile squad_v1
-    metric       mean    rest as 0  scored  reasons
-    exact_match  0.5000  0.2500     2/4
+    metric       mean    rest as 0  if delivered  scored  reasons
+    exact_match  0.5000  0.2500     0.5000        2/4
     """
 
     metrics: dict[str, float | None]
     coverage: dict[str, int]
     n_samples: int
     mean_zero_filled: dict[str, float] = field(default_factory=dict)
+    mean_delivered: dict[str, float | None] = field(default_factory=dict)
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
     per_sample: pl.DataFrame = field(default_factory=pl.DataFrame)
     profile: Profile = "squad_v1"
 
     def __post_init__(self) -> None:
-        """Derive the second mean where only the first is given."""
+        """Derive the other means where only the first is given."""
         for metric, mean in self.metrics.items():
+            self.mean_delivered.setdefault(metric, mean)
             share = self.coverage.get(metric, 0) / self.n_samples if self.n_samples else 0.0
             self.mean_zero_filled.setdefault(metric, (mean or 0.0) * share)
 
     @property
     def summary(self) -> pl.DataFrame:
-        """One row for each metric: both means, what they are means of, and the reasons as text."""
+        """One row for each metric: its means, what they are means of, and the reasons as text."""
         rows = [
             {
                 "metric": metric,
                 "mean": mean,
                 "mean_with_rest_as_0": self.mean_zero_filled[metric],
+                "mean_delivered": self.mean_delivered[metric],
                 "n_scored": self.coverage.get(metric, 0),
+                "n_delivered": self.coverage.get(metric, 0) - self._n_missing(metric),
                 "n_total": self.n_samples,
                 "reasons": _as_text(self.reasons.get(metric, {})),
             }
@@ -84,14 +96,56 @@ class RagReport:
         ]
         return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
 
+    def by(self, *columns: str) -> pl.DataFrame:
+        """The means for each value of some of the samples' columns, such as `system`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns, sorted; then `metric`, `mean`, `mean_with_rest_as_0`, `n_scored`,
+            `n_total`.
+
+        Raises
+        ------
+        ColumnError
+            The samples have no such column.
+        """
+        unknown = [name for name in columns if name not in self.per_sample.columns]
+        if unknown or not columns:
+            raise ColumnError(
+                f"by({', '.join(map(repr, columns))}): name columns of the samples, which are "
+                + ", ".join(self.per_sample.columns)
+            )
+        long = self.per_sample.select(*columns, *self.metrics).unpivot(
+            index=list(columns), on=list(self.metrics), variable_name="metric", value_name="value"
+        )
+        total = pl.col("value").sum()
+        return (
+            long.sort(*columns, "value")
+            .group_by(*columns, "metric", maintain_order=True)
+            .agg(
+                mean=pl.when(pl.col("value").count() > 0).then(total / pl.col("value").count()),
+                mean_with_rest_as_0=total / pl.len(),
+                n_scored=pl.col("value").count().cast(pl.Int64),
+                n_total=pl.len().cast(pl.Int64),
+            )
+            .sort(*columns, pl.col("metric").cast(pl.Enum(list(self.metrics))))
+        )
+
+    def _n_missing(self, metric: str) -> int:
+        """How many samples were scored as empty because nothing was delivered."""
+        reasons = self.reasons.get(metric, {}).items()
+        return sum(n for reason, n in reasons if is_undelivered(reason))
+
     def __repr__(self) -> str:
         """The summary as a table of plain text."""
-        rows = [("metric", "mean", "rest as 0", "scored", "reasons")]
+        rows = [("metric", "mean", "rest as 0", "if delivered", "scored", "reasons")]
         rows += [
             (
                 row["metric"],
-                "-" if row["mean"] is None else f"{row['mean']:.4f}",
-                f"{row['mean_with_rest_as_0']:.4f}",
+                _as_number(row["mean"]),
+                _as_number(row["mean_with_rest_as_0"]),
+                _as_number(row["mean_delivered"]),
                 f"{row['n_scored']}/{row['n_total']}",
                 row["reasons"],
             )
@@ -109,15 +163,23 @@ def report_of(scored: pl.DataFrame, metrics: list[str], profile: Profile) -> Rag
     """The report on a frame that `per_sample` gave."""
     # Sums over sorted values do not depend on the order of the samples, to the last bit.
     values = {metric: scored[metric].drop_nulls().sort() for metric in metrics}
+    delivered = {metric: _delivered(scored, metric) for metric in metrics}
     return RagReport(
         metrics={m: _mean(column, column.len()) for m, column in values.items()},
         coverage={m: column.len() for m, column in values.items()},
         n_samples=scored.height,
         mean_zero_filled={m: _mean(c, scored.height) or 0.0 for m, c in values.items()},
+        mean_delivered={m: _mean(c, c.len()) for m, c in delivered.items()},
         reasons={m: _reasons(scored["status"].struct.field(m)) for m in metrics},
         per_sample=scored,
         profile=profile,
     )
+
+
+def _delivered(scored: pl.DataFrame, metric: str) -> pl.Series:
+    status = scored["status"].struct.field(metric)
+    undelivered = [reason for reason in status.unique() if is_undelivered(reason)]
+    return scored[metric].filter(~status.is_in(undelivered)).drop_nulls().sort()
 
 
 def _mean(values: pl.Series, n: int) -> float | None:
@@ -127,6 +189,10 @@ def _mean(values: pl.Series, n: int) -> float | None:
 def _reasons(status: pl.Series) -> dict[str, int]:
     counts = status.value_counts(name="n").sort("n", status.name, descending=[True, False])
     return {reason: n for reason, n in counts.iter_rows() if reason != OK}
+
+
+def _as_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _as_text(reasons: dict[str, int]) -> str:

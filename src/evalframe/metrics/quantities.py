@@ -107,8 +107,8 @@ def ideal_dcg(gain: Gain, rel: float | None, k: int | None) -> pl.Expr:
         discounted = worth / log2(ideal_rank + 1)
         return (discounted if k is None else discounted.filter(ideal_rank <= k)).sum()
     best = worth.filter(worth > 0).sort(descending=True)
-    place = best.cum_count()
-    return (best / log2(place + 1)).filter(True if k is None else place <= k).sum()
+    discounted = best / log2(best.cum_count() + 1)
+    return (discounted if k is None else discounted.head(k)).sum()
 
 
 def cutoff(k: Any) -> int | None:

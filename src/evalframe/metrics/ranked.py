@@ -226,14 +226,11 @@ def err(k: int | None = None, max_grade: int = 4) -> pl.Expr:
     {'err(max_grade=1)@10': 0.25}
     """
     fraction("max_grade", max_grade, None)
-    grade = relevance.clip(0, max_grade)
-    satisfies = (
-        ((pl.lit(2.0).pow(grade) - 1) / 2**max_grade)
-        .filter(within(k))
-        .sort_by(rank.filter(within(k)))
-    )
+    seen = within(k)
+    share = (pl.lit(2.0).pow(relevance.clip(0, max_grade)) - 1) / 2**max_grade
+    satisfies: pl.Expr = share.filter(seen).sort_by(rank.filter(seen))
     reaches = (1 - satisfies).cum_prod().shift(1, fill_value=1.0)
-    return (satisfies * reaches / rank.filter(within(k)).sort()).sum()
+    return (satisfies * reaches / rank.filter(seen).sort()).sum()
 
 
 @metric()
