@@ -116,12 +116,13 @@ def test_qrels_and_runs_do_not_pass_for_each_other(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "rows"),
     [
-        ("q1\td1\t1\nq1\td2\t2\nq2\td1\t1\n", [("q1", "d1", -1.0), ("q1", "d2", -2.0), ("q2", "d1", -1.0)]),
+        ("q1\td1\t1\nq1\td2\t2\n", [("q1", "d1", -1.0), ("q1", "d2", -2.0)]),
+        ("q1\td1\t1\nq2\td1\t1\n", [("q1", "d1", -1.0), ("q2", "d1", -1.0)]),
         ("q1 d1 0.5\nq1 d2 0.25\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
         ("q1 d1 1 0.5\nq1 d2 2 0.25\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
         ("q1 d1 1 0.5 t\nq1 d2 2 0.25 t\n", [("q1", "d1", 0.5), ("q1", "d2", 0.25)]),
     ],
-)  # fmt: skip
+)
 def test_shorter_runs_are_read_where_they_are_clear(
     tmp_path: Path, text: str, rows: list[tuple[str, str, float]]
 ) -> None:

@@ -67,6 +67,29 @@ def test_evaluate_retrieval_gives_what_the_lists_give(data: list[Any]) -> None:
             assert report.metrics[f"{name}@{k}"] == pytest.approx(mean, abs=1e-12)
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(DOCS, min_size=1, max_size=12, unique=True),
+    st.dictionaries(DOCS, st.integers(0, 3), min_size=1, max_size=8),
+)
+def test_the_lists_give_what_trec_eval_gives(ranked: list[str], grades: dict[str, int]) -> None:
+    """The same definitions, cut-offs included, as the reference implementation in C."""
+    oracle = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
+    if not any(grades.values()):
+        return
+    cutoffs = "1,2,3,7,20"
+    measures = {f"{name}.{cutoffs}" for name in ("ndcg_cut", "recall", "P", "map_cut")}
+    run = {"q": {doc: float(-rank) for rank, doc in enumerate(ranked)}}
+    evaluator = oracle.RelevanceEvaluator({"q": grades}, measures | {"recip_rank"})
+    expected = evaluator.evaluate(run)["q"]
+    theirs = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "map": "map_cut"}
+    for name, other in theirs.items():
+        for k in CUTOFFS:
+            value = by_hand(name, ranked, grades, k)
+            assert value == pytest.approx(expected[f"{other}_{k}"], abs=1e-12), (name, k)
+    assert reciprocal_rank(ranked, grades) == pytest.approx(expected["recip_rank"], abs=1e-12)
+
+
 @given(st.lists(DOCS, max_size=14), st.dictionaries(DOCS, GRADES, max_size=8), st.integers(-1, 20))
 def test_values_have_bounds(ranked: list[str], grades: dict[str, float], k: int) -> None:
     """All but DCG lie between 0 and 1, whatever repeats, and are floats."""

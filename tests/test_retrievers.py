@@ -187,6 +187,13 @@ def test_the_retrievers_own_scores_are_kept() -> None:
     assert run["score"].to_list() == [-1.0, -2.0]
 
 
+def test_a_pandas_frame_of_results_is_read_by_its_rows() -> None:
+    """Not by the names of its columns, which iterating it would give."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    table = pd.DataFrame({"qid": ["q", "q"], "docno": ["a", "b"], "score": [2.0, 1.0]})
+    assert distinct_hits(table) == [("a", 2.0), ("b", 1.0)]
+
+
 def test_a_query_without_results_leaves_no_rows() -> None:
     """Nothing found is no error."""
     assert retrieve(lambda query: [], QUERIES, limit=3).run.height == 0

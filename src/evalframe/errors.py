@@ -8,6 +8,7 @@
     ├── MetricError       a metric's name or parameter is not known
     ├── OptionError       an argument has a value that is not offered
     ├── ReadError         a file cannot be understood
+    ├── RegressionError   values dropped by more than is allowed (also an AssertionError)
     └── MissingExtraError an optional package is not installed (also an ImportError)
 
 A message says what is wrong, where, and how to mend it, and shows the first offending rows.
@@ -29,6 +30,7 @@ __all__ = [
     "MissingExtraError",
     "OptionError",
     "ReadError",
+    "RegressionError",
     "RowError",
     "did_you_mean",
     "first_rows",
@@ -68,6 +70,10 @@ class OptionError(EvalframeError):
 
 class ReadError(EvalframeError):
     """A file cannot be understood."""
+
+
+class RegressionError(EvalframeError, AssertionError):
+    """Values dropped by more than is allowed, or queries went missing."""
 
 
 class MissingExtraError(EvalframeError, ImportError):

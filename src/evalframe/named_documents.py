@@ -7,8 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import engine, frames, hits
+from evalframe import frames, hits
 from evalframe.columns import QRELS
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, OptionError
 
 __all__ = ["landed", "named_documents", "shares"]
@@ -34,7 +35,7 @@ def named_documents(given: Any, argument: str) -> pl.DataFrame:
         table = pl.DataFrame(ids, schema=SCHEMA, orient="row")
     elif frames.is_tabular(given):
         rows = frames.to_polars(given)
-        rows = engine.collect(rows, "in-memory") if isinstance(rows, pl.LazyFrame) else rows
+        rows = collect(rows, "in-memory") if isinstance(rows, pl.LazyFrame) else rows
         found = frames.find_columns(QRELS, rows.columns, {})
         if not found.keys() >= SCHEMA.keys():
             raise ColumnError(

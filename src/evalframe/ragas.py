@@ -19,7 +19,8 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import engine, frames, hits
+from evalframe import frames, hits
+from evalframe.engine import collect
 from evalframe.errors import (
     ColumnError,
     EmptyError,
@@ -297,7 +298,7 @@ def _scores(result: Any) -> list[dict[str, Any]]:
     scores = getattr(result, "scores", result)
     if frames.is_tabular(scores):
         table = frames.to_polars(scores)
-        table = engine.collect(table, "in-memory") if isinstance(table, pl.LazyFrame) else table
+        table = collect(table, "in-memory") if isinstance(table, pl.LazyFrame) else table
         scores = table.drop(FIELDS, strict=False).to_dicts()
     if isinstance(scores, str | Mapping) or not isinstance(scores, Iterable):
         raise ColumnError(

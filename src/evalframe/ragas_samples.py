@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import engine, frames, hits
+from evalframe import frames, hits
 from evalframe.columns import SAMPLES
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError
 from evalframe.samples_checks import checked_samples
 
@@ -112,7 +113,7 @@ def _rows(samples: Any) -> Iterable[Mapping[str, Any]]:
 def samples_table(samples: Any) -> pl.DataFrame:
     """Samples in any shape as a frame in memory, in their order, with a `query_id`."""
     given = checked_samples(samples)
-    return engine.collect(given, "in-memory") if isinstance(given, pl.LazyFrame) else given
+    return collect(given, "in-memory") if isinstance(given, pl.LazyFrame) else given
 
 
 def as_mapping(sample: Any) -> Mapping[str, Any]:

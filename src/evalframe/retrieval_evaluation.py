@@ -11,7 +11,8 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import engine, inputs
+from evalframe import inputs
+from evalframe.engine import collect
 from evalframe.errors import (
     EmptyError,
     MetricError,
@@ -185,7 +186,7 @@ def _cutoffs(given: Any, argument: str = "k_values") -> list[int]:
 
 
 def _eager(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
-    return engine.collect(frame, "in-memory") if isinstance(frame, pl.LazyFrame) else frame
+    return collect(frame, "in-memory") if isinstance(frame, pl.LazyFrame) else frame
 
 
 def _queries_to_ask(

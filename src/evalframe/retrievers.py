@@ -18,8 +18,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalframe import engine, frames, hits
+from evalframe import frames, hits
 from evalframe.calls import outcomes
+from evalframe.engine import collect
 from evalframe.errors import EvalframeError, OptionError, one_of
 from evalframe.progress import tracked
 
@@ -231,9 +232,9 @@ def _takes_keyword(parameter: inspect.Parameter) -> bool:
 def _sequence(raw: Any) -> Iterable[Any]:
     if isinstance(raw, Mapping) and all(hits.is_number(score) for score in raw.values()):
         return sorted(raw.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)
-    if isinstance(raw, pl.LazyFrame) or (frames.is_tabular(raw) and hasattr(raw, "columns")):
+    if isinstance(raw, pl.LazyFrame) or hasattr(raw, "columns"):
         rows = frames.to_polars(raw)
-        rows = engine.collect(rows, "in-memory") if isinstance(rows, pl.LazyFrame) else rows
+        rows = collect(rows, "in-memory") if isinstance(rows, pl.LazyFrame) else rows
         return rows.iter_rows(named=True)
     if isinstance(raw, str | bytes | Mapping) or not hasattr(raw, "__iter__"):
         raise EvalframeError(

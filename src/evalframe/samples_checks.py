@@ -17,6 +17,7 @@ from evalframe.frames import ACCEPTED, find_columns, is_tabular, to_polars
 __all__ = ["checked_samples"]
 
 SHOWN_PROBLEMS = 20
+NO_SYSTEM = "\x00"
 
 Columns = Mapping[str, str] | None
 
@@ -38,7 +39,7 @@ def checked_samples(data: Any, columns: Columns = None) -> pl.DataFrame | pl.Laz
         frame = inputs.samples_frame(data, columns=columns, duplicates="check")
     elif isinstance(data, pl.LazyFrame):
         _refuse(_wrong_types(data.collect_schema(), columns), ColumnError)
-        frame = inputs.samples_frame(data, columns=columns)
+        frame = _conformed(data, columns)
     elif isinstance(data, Mapping) or not isinstance(data, Iterable) or is_tabular(data):
         frame = _from_table(data, columns)
     else:
@@ -48,6 +49,19 @@ def checked_samples(data: Any, columns: Columns = None) -> pl.DataFrame | pl.Laz
 
 def _numbered(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame | pl.LazyFrame:
     return frame.with_row_index("query_id").with_columns(pl.col("query_id").cast(pl.String))
+
+
+def _conformed(data: Any, columns: Columns) -> pl.DataFrame | pl.LazyFrame:
+    """Through the door, where a sample may have no system: nothing may have been delivered."""
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        names = data.lazy().collect_schema().names()
+        system = find_columns(SAMPLES, names, columns or {}).get("system")
+        if system is not None:
+            data = data.with_columns(pl.col(system).cast(pl.String).fill_null(NO_SYSTEM))
+    frame = inputs.samples_frame(data, columns=columns, duplicates="check")
+    if "system" not in frame.lazy().collect_schema():
+        return frame
+    return frame.with_columns(system=pl.when(pl.col("system") != NO_SYSTEM).then(pl.col("system")))
 
 
 def _from_table(data: Any, columns: Columns) -> pl.DataFrame | pl.LazyFrame:
@@ -68,7 +82,7 @@ def _from_table(data: Any, columns: Columns) -> pl.DataFrame | pl.LazyFrame:
         ):
             problems += _wrong_keys(keys.rows(named=True), found)
         _refuse(problems, RowError)
-    return inputs.samples_frame(table, columns=columns, duplicates="check")
+    return _conformed(table, columns)
 
 
 def _from_rows(data: Iterable[Any], columns: Columns) -> pl.DataFrame | pl.LazyFrame:
@@ -92,7 +106,10 @@ def _from_rows(data: Iterable[Any], columns: Columns) -> pl.DataFrame | pl.LazyF
     if "query_id" in found:
         problems += _wrong_keys(rows, found)
     _refuse(problems, RowError)
-    return inputs.samples_frame(rows, columns=columns, duplicates="check")
+    if "system" in found:
+        for row in rows:
+            row[found["system"]] = row[found["system"]] or NO_SYSTEM
+    return _conformed(rows, columns)
 
 
 def _mapping(row: Any) -> Any:
@@ -155,12 +172,11 @@ def _wrong_keys(rows: list[dict[str, Any]], found: dict[str, str]) -> list[str]:
     """Rows without an id where others have one, and ids that stand more than once."""
     first: dict[tuple[str, ...], int] = {}
     problems = []
-    columns = [column for column in SAMPLES.key if column in found]
+    columns = [found[column] for column in SAMPLES.key if column in found]
     for at, row in enumerate(rows):
-        key = tuple(str(row.get(found[column])) for column in columns)
-        if any(row.get(found[column]) is None for column in columns):
-            missing = [column for column in columns if row.get(found[column]) is None]
-            problems.append(f"row {at}: no {' and no '.join(missing)}")
+        key = tuple(str(row.get(column)) for column in columns)
+        if row.get(columns[-1]) is None:
+            problems.append(f"row {at}: no query_id")
         elif first.setdefault(key, at) != at:
             of = f" of system {key[0]!r}" if len(key) > 1 else ""
             problems.append(f"row {at}: query_id {key[-1]!r}{of} stands in row {first[key]} too")

@@ -180,6 +180,7 @@ def normalised(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
     >>> normalised(pl.Series(["The Eiffel Tower!", None])).to_list()
     ['eiffel tower', '']
     """
+    one_of("profile", profile, PROFILES)
     spaced = pl.format(" {} ", pl.col("text").str.replace_all(" ", "  ", literal=True))
     articles = {f" {word} ": " " for word in IGNORED[profile] if word}
     kept = spaced.str.replace_many(articles) if articles else spaced

@@ -19,7 +19,7 @@ import polars as pl
 
 from evalframe.samples import DEFAULT_METRICS, per_sample
 from evalframe.single_pair import context_precision, context_recall, exact_match, token_f1
-from evalframe.text import tokens
+from evalframe.text import Profile, tokens
 
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"
 FREQUENT = ("the", "of", "and", "a", "to", "in", "The", "an")
@@ -64,43 +64,47 @@ def samples(n: int, seed: int = 1) -> pl.DataFrame:
     return pl.concat(parts).with_row_index("query_id").cast({"query_id": pl.String})
 
 
-def overlap(response: str, reference: str) -> tuple[int, int, int]:
-    """Tokens of both, of the first and of the second."""
-    said, wanted = tokens(response), tokens(reference)
+def overlap(response: str, reference: str, profile: Profile) -> tuple[int, int, int]:
+    """Shared tokens, those of the first and those of the second."""
+    said, wanted = tokens(response, profile), tokens(reference, profile)
     return (Counter(said) & Counter(wanted)).total(), len(said), len(wanted)
 
 
-def token_precision(response: str, reference: str) -> float:
-    shared, n, _ = overlap(response, reference)
-    return shared / n if n else 0.0
+def token_precision(response: str, reference: str, profile: Profile = "squad_v1") -> float:
+    shared, n, m = overlap(response, reference, profile)
+    return shared / n if n else float(profile == "squad_v2" and not m)
 
 
-def token_recall(response: str, reference: str) -> float:
-    shared, _, n = overlap(response, reference)
-    return shared / n if n else 0.0
+def token_recall(response: str, reference: str, profile: Profile = "squad_v1") -> float:
+    shared, m, n = overlap(response, reference, profile)
+    return shared / n if n else float(profile == "squad_v2" and not m)
 
 
-def answer_contains(response: str, reference: str) -> float:
-    said, wanted = tokens(response), tokens(reference)
+def answer_contains(response: str, reference: str, profile: Profile = "squad_v1") -> float:
+    said, wanted = tokens(response, profile), tokens(reference, profile)
     if not wanted:
         return float(not said)
     return float(f" {' '.join(wanted)} " in f" {' '.join(said)} ")
 
 
-def context_coverage(passages: list[str], contexts: list[str]) -> float | None:
-    bags = [Counter(tokens(context)) for context in contexts]
-    gold = [bag for bag in (Counter(tokens(passage)) for passage in passages) if bag]
+def context_coverage(
+    passages: list[str], contexts: list[str], profile: Profile = "squad_v1"
+) -> float | None:
+    bags = [Counter(tokens(context, profile)) for context in contexts]
+    gold = [bag for bag in (Counter(tokens(passage, profile)) for passage in passages) if bag]
     covered = [
         max(((bag & one).total() for bag in bags), default=0) / one.total() >= 0.8 for one in gold
     ]
     return sum(covered) / len(covered) if covered else None
 
 
-def union_coverage(passages: list[str], contexts: list[str]) -> float | None:
+def union_coverage(
+    passages: list[str], contexts: list[str], profile: Profile = "squad_v1"
+) -> float | None:
     union: Counter[str] = Counter()
     for context in dict.fromkeys(contexts):
-        union.update(tokens(context))
-    gold = [Counter(tokens(passage)) for passage in passages]
+        union.update(tokens(context, profile))
+    gold = [Counter(tokens(passage, profile)) for passage in passages]
     total = sum(bag.total() for bag in gold)
     return sum((bag & union).total() for bag in gold) / total if total else None
 

@@ -6,15 +6,15 @@ these counts. A sample's value is the best over its references, for each metric 
 
 A text may have no tokens at all, being empty or nothing but punctuation and articles. If one side
 has none, everything is 0. If both have none they are equal, so `exact_match` and `answer_contains`
-are 1; precision, recall and F1 are 0 under `squad_v1`, as in its script, and 1 under the other
-profiles.
+are 1; precision, recall and F1 are 0, as in SQuAD's first script, and 1 under `squad_v2`, as in its
+second.
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from evalframe.metrics.bags import bag, token_keys
+from evalframe.metrics.bags import bag, token_keys, with_counts
 from evalframe.metrics.rag_catalogue import rag_metric
 from evalframe.text import Profile, normalised
 
@@ -131,7 +131,7 @@ def answer_counts(
     Parameters
     ----------
     references
-        As `references_of` gives them.
+        `unit`, `row`, `reference`, `text`, `n_tokens`: as `references_of` and `counted` give them.
     bags
         `unit`, `key`, `n_gold`: how often each reference has each token.
     samples
@@ -146,43 +146,44 @@ def answer_counts(
         Under `squad_v2` without the references that have no tokens, where others have some.
     """
     texts = samples.select("row", text="response")
-    answered = bag(token_keys(texts, "row", profile), "row", "n_answer")
-    shared = bags.join(answered, on="key").group_by("unit").agg(
-        n_shared=pl.min_horizontal("n_gold", "n_answer").sum()
+    keys = token_keys(texts, "row", profile)
+    wanted = keys.filter(pl.col("key").is_in(bags["key"].implode()))
+    shared = (
+        bags.join(bag(wanted, "row", "n_answer"), on="key")
+        .group_by("unit")
+        .agg(n_shared=pl.min_horizontal("n_gold", "n_answer").sum())
     )
-    counts = (
-        references.join(bags.group_by("unit").agg(n_reference=pl.col("n_gold").sum()), on="unit", how="left", maintain_order="left")
-        .join(shared, on="unit", how="left", maintain_order="left")
-        .join(
-            answered.group_by("row").agg(n_response=pl.col("n_answer").sum()),
-            on="row",
-            how="left",
-            maintain_order="left",
-        )
-        .with_columns(pl.col("n_reference", "n_shared", "n_response").fill_null(0))
-    )
-    counts = counts.with_columns(_compared(counts, texts["text"], profile))
+    counts = with_counts(references.rename({"n_tokens": "n_reference"}), shared)
+    counts = with_counts(counts, keys.group_by("row").agg(n_response=pl.len()), on="row")
+    counts = counts.join(_compared(counts, texts["text"], profile), on="unit", how="left")
+    counts = counts.with_columns(pl.col("equal", "contained").fill_null(False))
     if profile == "squad_v2":
         none_has_any = pl.col("n_reference").max().over("row") == 0
         counts = counts.filter((pl.col("n_reference") > 0) | none_has_any)
-    return counts.drop("text")
+    return counts.drop("text", "n_distinct")
 
 
-def _compared(counts: pl.DataFrame, responses: pl.Series, profile: Profile) -> list[pl.Series]:
-    """Whether the normalised texts are equal, and whether one holds the other at word borders."""
-    sides = pl.DataFrame(
-        {
-            "response": normalised(responses, profile).gather(counts["row"]),
-            "reference": normalised(counts["text"], profile),
-        }
+def _compared(counts: pl.DataFrame, responses: pl.Series, profile: Profile) -> pl.DataFrame:
+    """Whether the normalised texts are equal, and whether one holds the other at word borders.
+
+    Only for references all of whose tokens the response has: the others are neither.
+    """
+    near = counts.filter(pl.col("n_shared") == pl.col("n_reference"))
+    sides = near.select(
+        "unit",
+        "n_reference",
+        response=normalised(responses.gather(near["row"]), profile),
+        reference=normalised(near["text"], profile),
     )
-    padded = {side: pl.format(" {} ", side) for side in sides.columns}
+    padded = {side: pl.format(" {} ", side) for side in ("response", "reference")}
+    equal = pl.col("response") == pl.col("reference")
     return sides.select(
-        equal=pl.col("response") == pl.col("reference"),
-        contained=pl.when(pl.col("reference") == "")
-        .then(pl.col("response") == "")
+        "unit",
+        equal=equal,
+        contained=pl.when(pl.col("n_reference") == 0)
+        .then(equal)
         .otherwise(padded["response"].str.contains(padded["reference"], literal=True)),
-    ).get_columns()
+    )
 
 
 def _share_of(total: str) -> pl.Expr:
@@ -193,7 +194,7 @@ def _unless_empty(share: pl.Expr, profile: Profile) -> pl.Expr:
     both_empty = (pl.col("n_response") == 0) & (pl.col("n_reference") == 0)
     return (
         pl.when(both_empty)
-        .then(0.0 if profile == "squad_v1" else 1.0)
+        .then(1.0 if profile == "squad_v2" else 0.0)
         .when(pl.col("n_shared") == 0)
         .then(0.0)
         .otherwise(share)

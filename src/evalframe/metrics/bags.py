@@ -10,9 +10,9 @@ from __future__ import annotations
 import polars as pl
 
 from evalframe import engine
-from evalframe.text import IGNORED, SMALL, Profile, split_ready
+from evalframe.text import IGNORED, Profile, split_ready
 
-__all__ = ["KEYED_TOGETHER", "bag", "sample_of", "token_keys"]
+__all__ = ["KEYED_TOGETHER", "bag", "counted", "token_keys", "with_counts"]
 
 ROW_BITS = 13
 KEYED_TOGETHER = 2**ROW_BITS
@@ -58,7 +58,7 @@ def token_keys(
     plan = plan.select(unit, key=pl.col("upper") + lower)
     if among is not None:
         plan = plan.filter(pl.col("key").is_in(among.implode()))
-    return engine.collect(plan, "in-memory" if texts.height <= SMALL else "streaming")
+    return engine.collect(plan, "in-memory")
 
 
 def bag(keys: pl.DataFrame, unit: str, name: str) -> pl.DataFrame:
@@ -66,6 +66,29 @@ def bag(keys: pl.DataFrame, unit: str, name: str) -> pl.DataFrame:
     return keys.group_by([unit, "key"]).agg(pl.len().alias(name))
 
 
-def sample_of(key: pl.Expr) -> pl.Expr:
-    """The `row` that a key belongs to."""
-    return (key // pl.lit(2 ** (64 - ROW_BITS), dtype=pl.UInt64)).cast(pl.UInt32)
+def counted(texts: pl.DataFrame, profile: Profile) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The bags of some gold texts, and the texts with their sizes.
+
+    Parameters
+    ----------
+    texts
+        `unit` (0, 1, …), `row`, `text`, in the order of `unit`.
+    profile
+        What counts as a token.
+
+    Returns
+    -------
+    tuple of polars.DataFrame
+        The texts with `n_tokens` and `n_distinct` (tokens with and without repeats), in their
+        order; and their bags: `unit`, `key`, `n_gold`.
+    """
+    bags = bag(token_keys(texts, "unit", profile), "unit", "n_gold")
+    sizes = bags.group_by("unit").agg(n_tokens=pl.col("n_gold").sum(), n_distinct=pl.len())
+    return with_counts(texts, sizes), bags
+
+
+def with_counts(units: pl.DataFrame, *counts: pl.DataFrame, on: str = "unit") -> pl.DataFrame:
+    """The units in their order with counts (`n_…`) beside them, 0 where there is none."""
+    for each in counts:
+        units = units.join(each, on=on, how="left", maintain_order="left")
+    return units.with_columns(pl.col("^n_.*$").fill_null(0))

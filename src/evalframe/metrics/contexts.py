@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from evalframe.metrics.bags import with_counts
 from evalframe.metrics.rag_catalogue import rag_metric
 
 __all__ = [
@@ -56,13 +57,17 @@ def non_empty_rate() -> pl.Expr:
     return (pl.col("retrieved_contexts").list.len().fill_null(0) > 0).cast(pl.Float64)
 
 
-@rag_metric("samples", delivered="retrieved_context_ids", gold="reference_context_ids", undefined=NO_ID)
+@rag_metric(
+    "samples", delivered="retrieved_context_ids", gold="reference_context_ids", undefined=NO_ID
+)
 def id_context_recall() -> pl.Expr:
     """Share of the distinct gold ids that were retrieved, in [0, 1]."""
     return _shared_ids() / _n_ids("reference_context_ids")
 
 
-@rag_metric("samples", delivered="retrieved_context_ids", gold="reference_context_ids", undefined=NO_ID)
+@rag_metric(
+    "samples", delivered="retrieved_context_ids", gold="reference_context_ids", undefined=NO_ID
+)
 def id_context_precision() -> pl.Expr:
     """Share of the distinct retrieved ids that are gold, in [0, 1]; 0 where nothing came."""
     retrieved = _n_ids("retrieved_context_ids")
@@ -118,7 +123,7 @@ def context_counts(
     Parameters
     ----------
     references
-        `unit`, `row`: the references.
+        `unit`, `row`, `n_distinct`: the references.
     bags
         `unit`, `key`, `n_gold`: how often each reference has each token.
     found
@@ -133,13 +138,12 @@ def context_counts(
     """
     holding = bags.select("unit", "key").join(found.select("context", "key"), on="key")
     per_unit = [
-        bags.group_by("unit").agg(n_distinct=pl.len()),
         holding.unique(["unit", "key"]).group_by("unit").agg(n_found=pl.len()),
         holding.unique(["unit", "context"]).group_by("unit").agg(n_useful=pl.len()),
     ]
-    sizes = samples.select("row", n_contexts=pl.col("retrieved_contexts").list.len().fill_null(0))
-    counts = references.select("unit", "row").join(sizes, on="row", how="left")
-    return _with_counts(counts, per_unit)
+    sizes = samples.select("row", n_contexts=pl.col("retrieved_contexts").list.len())
+    counts = with_counts(references.select("unit", "row", "n_distinct"), *per_unit)
+    return with_counts(counts, sizes, on="row")
 
 
 def passage_counts(
@@ -150,7 +154,7 @@ def passage_counts(
     Parameters
     ----------
     passages
-        `unit`, `row`: the gold passages.
+        `unit`, `row`, `n_tokens`: the gold passages.
     bags
         `unit`, `key`, `n_gold`: how often each passage has each token.
     found
@@ -170,18 +174,11 @@ def passage_counts(
         found.join(once, on="context", how="semi").group_by("key").agg(pl.col("n_held").sum())
     )
     per_unit = [
-        bags.group_by("unit").agg(n_tokens=pl.col("n_gold").sum()),
         one.group_by("unit").agg(pl.col("n_best").max()),
         bags.join(together, on="key").group_by("unit").agg(n_union=held),
     ]
-    return _with_counts(passages.select("unit", "row"), per_unit).filter(pl.col("n_tokens") > 0)
-
-
-def _with_counts(units: pl.DataFrame, per_unit: list[pl.DataFrame]) -> pl.DataFrame:
-    """The units with counts beside them, 0 where there is none."""
-    for counts in per_unit:
-        units = units.join(counts, on="unit", how="left")
-    return units.with_columns(pl.col("^n_.*$").fill_null(0))
+    sized = passages.select("unit", "row", "n_tokens").filter(pl.col("n_tokens") > 0)
+    return with_counts(sized, *per_unit)
 
 
 def _share(part: str, whole: str) -> pl.Expr:

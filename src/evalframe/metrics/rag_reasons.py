@@ -12,7 +12,7 @@ from evalframe.metrics.answers import is_unanswerable
 from evalframe.metrics.rag_catalogue import RagMetric
 from evalframe.text import Profile
 
-__all__ = ["OK", "TAKEN_OUT", "reason"]
+__all__ = ["OK", "TAKEN_OUT", "is_undelivered", "reason"]
 
 OK = "ok"
 
@@ -35,6 +35,11 @@ NAMES = {
     "reference_context_ids": "reference_ids",
 }
 """What a column is called in a reason."""
+
+
+def is_undelivered(word: str) -> bool:
+    """Whether a reason says that the sample was scored as empty because there was nothing."""
+    return word.startswith("missing_") and word not in TAKEN_OUT
 
 
 def reason(metric: RagMetric, profile: Profile) -> pl.Expr:

@@ -6,7 +6,7 @@ import polars as pl
 
 from evalframe.columns import DTYPES, SAMPLES
 from evalframe.metrics import answers, contexts
-from evalframe.metrics.bags import bag, token_keys
+from evalframe.metrics.bags import bag, counted, token_keys
 from evalframe.metrics.rag_catalogue import Chosen, Family
 from evalframe.metrics.rag_reasons import TAKEN_OUT, reason
 from evalframe.text import Profile
@@ -35,9 +35,9 @@ def rag_values(samples: pl.DataFrame, chosen: list[Chosen], profile: Profile) ->
     rows = _with_all_columns(samples)
     families = {one.metric.family for one in chosen}
     counts = _counts(rows, families, profile)
-    for family, counted in counts.items():
+    for family, units in counts.items():
         wanted = [one for one in chosen if one.metric.family == family]
-        values = counted.group_by("row").agg(
+        values = units.group_by("row").agg(
             *(_over_units(one, profile) for one in wanted), *_totals(family, profile)
         )
         new = [name for name in values.columns if name not in rows.columns or name == "row"]
@@ -61,7 +61,9 @@ def _with_all_columns(samples: pl.DataFrame) -> pl.DataFrame:
     return samples.select(
         pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"),
         *(
-            pl.col(column) if column in samples.columns else pl.lit(None, DTYPES[role]).alias(column)
+            pl.col(column)
+            if column in samples.columns
+            else pl.lit(None, DTYPES[role]).alias(column)
             for column, role in SAMPLES.roles.items()
             if column not in ("query_id", "user_input")
         ),
@@ -75,17 +77,15 @@ def _counts(
     counts: dict[Family, pl.DataFrame] = {}
     gold: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     if families & {"answers", "contexts"}:
-        units = answers.references_of(rows, profile)
-        gold["references"] = units, bag(token_keys(units, "unit", profile), "unit", "n_gold")
+        gold["references"] = counted(answers.references_of(rows, profile), profile)
     if "passages" in families:
-        units = contexts.texts_of(rows, "reference_contexts")
-        gold["passages"] = units, bag(token_keys(units, "unit", profile), "unit", "n_gold")
+        gold["passages"] = counted(contexts.texts_of(rows, "reference_contexts"), profile)
     if "answers" in families:
         counts["answers"] = answers.answer_counts(*gold["references"], rows, profile)
     if families & {"contexts", "passages"}:
         wanted = [gold[name][1]["key"] for name in gold]
         retrieved = contexts.texts_of(rows, "retrieved_contexts")
-        keys = token_keys(retrieved, "unit", profile, among=pl.concat(wanted).unique())
+        keys = token_keys(retrieved, "unit", profile, among=pl.concat(wanted))
         found = bag(keys, "unit", "n_held").rename({"unit": "context"})
         if "contexts" in families:
             counts["contexts"] = contexts.context_counts(*gold["references"], found, rows)

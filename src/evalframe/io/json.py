@@ -1,0 +1,234 @@
+"""JSON: one object per line (JSONL), a list of objects, or nested dicts (ranx, BEIR results)."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from evalframe.columns import KINDS, Kind
+from evalframe.engine import collect
+from evalframe.errors import ReadError
+from evalframe.frames import find_columns
+from evalframe.io import cbor
+from evalframe.io.dicts import corpus_from_dict, qrels_from_dict, queries_from_dict, run_from_dict
+from evalframe.io.files import Source, decompressed
+from evalframe.io.lines import FAULTS, OnBadLine, cut, explained, report_texts
+from evalframe.io.saving import beside
+
+__all__ = ["read_cbor", "read_json", "scan_json", "write_json", "write_jsonl"]
+
+NESTED: dict[Kind, Callable[[Any], pl.DataFrame]] = {
+    "qrels": qrels_from_dict,
+    "run": run_from_dict,
+    "queries": queries_from_dict,
+    "corpus": corpus_from_dict,
+}
+PEEKED = 10_000
+"""Lines from which a lazy plan learns the types of the columns."""
+
+
+def read_json(
+    source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine = "error"
+) -> pl.DataFrame:
+    """Read JSON or JSONL into a frame. A bare `NaN` is null; `Infinity` is a number."""
+    if not _is_lines(source):
+        return pl.concat([_whole(path, source, kind) for path in source.paths], how="diagonal")
+    try:
+        plan = _scan(source, kind, columns, None)
+        return collect(plan, "in-memory")
+    except OSError as error:
+        raise explained(source, error) from error
+    except (*FAULTS, pl.exceptions.PolarsError):
+        # Bare NaN, columns of mixed types, or damage: the standard library says which.
+        return _by_line(source, kind, columns, on_bad_line)
+
+
+def scan_json(source: Source, kind: Kind, columns: Mapping[str, str]) -> pl.LazyFrame:
+    """Plan the reading of JSONL; JSON that is one value is read at once, and given as a plan."""
+    if _is_lines(source):
+        return _scan(source, kind, columns, PEEKED)
+    return read_json(source, kind, columns).lazy()
+
+
+def write_jsonl(frame: pl.DataFrame, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write one object per row, `.gz` and `.zst` by the file's suffix."""
+    packed: dict[str, Any] = {".gz": "gzip", ".zst": "zstd"}
+    suffix = os.path.splitext(os.fspath(path))[1]
+    with beside(path, overwrite=overwrite) as part:
+        frame.lazy().sink_ndjson(
+            part, compression=packed.get(suffix, "uncompressed"), check_extension=False
+        )
+
+
+def write_json(value: Any, path: str | os.PathLike[str], *, overwrite: bool) -> None:
+    """Write one JSON value (nested dicts, a list of dicts)."""
+    with beside(path, overwrite=overwrite) as part:
+        part.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+
+
+def read_cbor(source: Source, kind: Kind) -> pl.DataFrame:
+    """Read ranx's LZ4 files: nested dicts as CBOR, compressed twice."""
+    frames = []
+    for path in source.paths:
+        value = cbor.decode(decompressed(path, "lz4", twice=True), path)
+        if not isinstance(value, Mapping):
+            raise ReadError(f"{path}: no nested dicts in this LZ4 file")
+        frames.append(_from_value(value, path, kind))
+    return pl.concat(frames, how="diagonal")
+
+
+def _is_lines(source: Source) -> bool:
+    """Whether each line is a record; one line alone is, unless it holds nested dicts."""
+    if source.remote:
+        return not source.name.removesuffix(".gz").removesuffix(".zst").endswith(".json")
+    head = source.head.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
+    if head.startswith("["):
+        return False
+    first, _, rest = head.partition("\n")
+    try:
+        record = json.loads(first)
+    except ValueError:
+        # A long first record does not fit the head; pretty-printed JSON ends its first line early.
+        return not rest and len(head) > 1000 and '"' in first[:100] and ": {" not in first[:100]
+    nested = all(isinstance(value, Mapping) for value in record.values()) if record else False
+    return bool(rest.strip()) or not (nested or _is_plain_map(record))
+
+
+def _is_plain_map(record: Mapping[str, Any]) -> bool:
+    """Whether a lone object looks like `{id: text}` or `{query: [doc, …]}`, not like a record."""
+    known = {n for shape in KINDS.values() for c in shape.roles for n in shape.names_for(c)}
+    return not known & {*record} and all(isinstance(v, str | list) for v in record.values())
+
+
+def _scan(
+    source: Source, kind: Kind, columns: Mapping[str, str], peeked: int | None
+) -> pl.LazyFrame:
+    return pl.scan_ndjson(
+        source.target,
+        schema_overrides=_ids(source, kind, columns),
+        infer_schema_length=peeked,
+        **source.options,
+    )
+
+
+def _ids(source: Source, kind: Kind, columns: Mapping[str, str]) -> dict[str, Any]:
+    """The columns of ids, as strings, by the keys of the first records."""
+    keys: dict[str, None] = {}
+    for line in source.lines()[:100]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, Mapping):
+            keys.update(dict.fromkeys(record))
+    shape = KINDS[kind]
+    given = {column: name for column, name in columns.items() if name in keys}
+    found = find_columns(shape, [*keys], given)
+    return {name: pl.String for column, name in found.items() if shape.roles[column] == "id"}
+
+
+def _text(path: str, source: Source) -> str:
+    if source.compression:
+        raw = decompressed(path, source.compression)
+    else:
+        with open(path, "rb") as file:
+            raw = file.read()
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ReadError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def _loads(text: str) -> Any:
+    """One JSON value, in which a bare NaN, as pandas writes for a missing value, is null."""
+    return json.loads(text, parse_constant=lambda name: None if name == "NaN" else float(name))
+
+
+def _whole(path: str, source: Source, kind: Kind) -> pl.DataFrame:
+    """A file that is one JSON value."""
+    try:
+        value = _loads(_text(path, source))
+    except ValueError as error:
+        if isinstance(error, ReadError):
+            raise
+        raise ReadError(f"{path}: this JSON is damaged or cut short: {error}") from error
+    except RecursionError as error:
+        raise ReadError(f"{path}: this JSON is nested too deeply") from error
+    return _from_value(value, path, kind)
+
+
+def _from_value(value: Any, path: str, kind: Kind) -> pl.DataFrame:
+    if isinstance(value, list):
+        return _from_records(value, path)
+    lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], Mapping)]
+    if kind == "samples" or (
+        len(lists) == 1 and not all(isinstance(v, Mapping | list) for v in value.values())
+    ):
+        if len(lists) == 1:
+            return _from_records(lists[0], path)
+        if value and all(isinstance(v, list) for v in value.values()):
+            return pl.DataFrame(value, strict=False)
+    if not value:
+        raise ReadError(f"{path}: an empty JSON object")
+    if kind in NESTED:
+        return NESTED[kind](value)
+    return _from_records([value], path)
+
+
+def _from_records(records: list[Any], path: str) -> pl.DataFrame:
+    if not records:
+        raise ReadError(f"{path}: an empty JSON list")
+    other = next((r for r in records if not isinstance(r, Mapping)), None)
+    if other is not None:
+        raise ReadError(
+            f"{path}: a list of objects is wanted, and it holds {cut(json.dumps(other))}"
+        )
+    return from_records(records, {})
+
+
+def from_records(records: list[dict[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a frame; a column whose values are of several types becomes JSON text."""
+    names = dict.fromkeys(key for record in records for key in record)
+    columns = []
+    for name in names:
+        values = [record.get(name) for record in records]
+        if types.get(name) == pl.String:
+            values = [v if v is None or isinstance(v, str) else str(v) for v in values]
+        try:
+            columns.append(pl.Series(name, values, strict=True))
+        except (TypeError, pl.exceptions.PolarsError):
+            columns.append(pl.Series(name, [_as_text(v) for v in values], pl.String))
+    return pl.DataFrame(columns)
+
+
+def _as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _by_line(
+    source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine
+) -> pl.DataFrame:
+    records: list[dict[str, Any]] = []
+    bad: list[tuple[str, int, str]] = []
+    for path in source.paths:
+        for number, line in enumerate(_text(path, source).split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = _loads(line)
+            except (ValueError, RecursionError):
+                record = None
+            if isinstance(record, dict):
+                records.append(record)
+            else:
+                bad.append((path, number, line))
+    if bad:
+        report_texts(source, bad, "each should be one JSON object", on_bad_line)
+    if not records:
+        raise ReadError(f"{source.name}: no line of it is a JSON object")
+    return from_records(records, _ids(source, kind, columns))

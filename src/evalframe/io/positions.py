@@ -1,0 +1,133 @@
+"""Which column is which in a table without a header: by how many there are and what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalframe.columns import Kind
+from evalframe.errors import ReadError
+
+__all__ = ["Positions", "is_number", "is_whole", "positions"]
+
+QRELS = ("query_id", "", "doc_id", "relevance")
+RUN = ("query_id", "", "doc_id", "rank", "score", "system")
+WORDS = {1: "one column", 2: "two columns", 3: "three columns", 4: "four columns",
+         5: "five columns", 6: "six columns"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Positions:
+    """The house's name of each column, '' for one that is not read."""
+
+    names: tuple[str, ...]
+    whole: bool
+    """Whether the grades of the sample are whole numbers."""
+    ranked: bool
+    """Whether the rank column of the sample holds whole numbers."""
+    trailing: bool
+    """Whether further words may follow on a line (six-column runs)."""
+
+
+def positions(rows: Sequence[Sequence[str]], kind: Kind, path: str) -> Positions:
+    """Name the columns of a qrels or run table from the rows of a sample.
+
+    Raises
+    ------
+    ReadError
+        The number of columns fits the other kind, fits none, or leaves open which is which.
+    """
+    if not rows:
+        raise ReadError(f"{path}: no line of data, only comments or blank lines")
+    width = Counter(min(len(row), 7) for row in rows).most_common(1)[0][0]
+    usual = [row for row in rows if min(len(row), 7) == width]
+    names = _qrels(usual, width, path) if kind == "qrels" else _run(usual, width, path)
+    return Positions(
+        names=names,
+        whole="relevance" in names and _all(is_whole, usual, names.index("relevance")),
+        ranked="rank" in names and _all(is_whole, usual, names.index("rank")),
+        trailing=kind == "run" and len(names) == 6,
+    )
+
+
+def is_whole(text: str) -> bool:
+    """Whether a word is a whole number as a 64-bit integer holds it."""
+    digits = text.removeprefix("-").removeprefix("+")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "_" not in text and text.isascii()
+
+
+def _qrels(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
+    if width == 4 and _all(is_number, rows, 3):
+        return QRELS
+    if width == 3 and _all(is_number, rows, 2):
+        return ("query_id", "doc_id", "relevance")
+    if width in (6, 7) and _all(is_number, rows, 4):
+        raise ReadError(
+            f"{path}: {_words(width)}: this is a run; qrels have four. "
+            f"Read it with read_run. {_shown(rows)}"
+        )
+    raise _unclear(path, width, rows, "qrels have four: query_id, iteration, doc_id, relevance")
+
+
+def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
+    if width >= 6 and _all(is_number, rows, 4):
+        return RUN
+    if width == 5 and _all(is_number, rows, 4) and not _all(is_number, rows, 2):
+        return RUN[:5]
+    if width == 5 and _all(is_whole, rows, 2) and _all(is_number, rows, 3):
+        return ("query_id", "doc_id", "rank", "score", "system")
+    if width == 4 and _counts_up(rows, 2) and _all(is_number, rows, 3):
+        return ("query_id", "doc_id", "rank", "score")
+    if width == 4 and _all(is_whole, rows, 3):
+        raise ReadError(
+            f"{path}: four columns: these are qrels; a run has six. "
+            f"Read them with read_qrels. {_shown(rows)}"
+        )
+    if width == 3 and _counts_up(rows, 2):
+        return ("query_id", "doc_id", "rank")
+    if width == 3 and _all(is_number, rows, 2) and not _all(is_whole, rows, 2):
+        return ("query_id", "doc_id", "score")
+    raise _unclear(path, width, rows, "a run has six: query_id, Q0, doc_id, rank, score, tag")
+
+
+def _all(holds: object, rows: Sequence[Sequence[str]], index: int) -> bool:
+    return all(holds(row[index]) for row in rows)  # type: ignore[operator]
+
+
+def _counts_up(rows: Sequence[Sequence[str]], index: int) -> bool:
+    """Whether a column counts 1, 2, 3 … (or 0, 1, 2 …) within each query, as ranks do."""
+    last: dict[str, int] = {}
+    for row in rows:
+        if not is_whole(row[index]):
+            return False
+        rank = int(row[index])
+        if rank != last.get(row[0], min(max(rank, 0), 1) - 1) + 1:
+            return False
+        last[row[0]] = rank
+    return True
+
+
+def _unclear(path: str, width: int, rows: Sequence[Sequence[str]], wanted: str) -> ReadError:
+    return ReadError(
+        f"{path}: {_words(width)}, and it is not clear which is which; {wanted}. "
+        "Give the file a header line, or name the columns by position: "
+        f"columns={{'query_id': 'column_0', …}}. {_shown(rows)}"
+    )
+
+
+def _words(width: int) -> str:
+    return WORDS.get(width, "more than six columns")
+
+
+def _shown(rows: Sequence[Sequence[str]]) -> str:
+    return "First line: " + repr(" ".join(rows[0]))[:200]

@@ -1,0 +1,105 @@
+"""Files to frames: what a file is decides how it is read, and the door checks what comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from evalframe.columns import Kind
+from evalframe.engine import collect
+from evalframe.errors import FrameError, ReadError
+from evalframe.frames import Duplicates, conform
+from evalframe.io.delimited import read_table, scan_table, sniff_table
+from evalframe.io.files import Source, find, with_head
+from evalframe.io.json import read_cbor, read_json, scan_json
+from evalframe.io.lines import OnBadLine, first_line
+from evalframe.io.parquet import scan_arrow, scan_parquet
+from evalframe.io.samples import flat_samples
+from evalframe.io.trec import read_trec, scan_trec
+
+__all__ = ["read_kind", "scan_kind"]
+
+PathLike = str | os.PathLike[str]
+
+
+def read_kind(
+    path: PathLike,
+    kind: Kind,
+    *,
+    columns: Mapping[str, str] | None = None,
+    duplicates: Duplicates = "error",
+    system: bool = False,
+    on_bad_line: OnBadLine = "error",
+    storage_options: dict[str, Any] | None = None,
+) -> pl.DataFrame:
+    """Read a path, glob, folder or URI into a checked frame of a kind."""
+    source = find(path, storage_options=storage_options)
+    given = columns or {}
+    try:
+        frame = _read(source, kind, given, system, on_bad_line)
+        if kind == "samples":
+            frame = flat_samples(frame)
+        return conform(frame, kind, columns=given, duplicates=duplicates)
+    except FrameError as error:
+        raise type(error)(f"{source.name}: {error}") from error
+
+
+def scan_kind(
+    path: PathLike,
+    kind: Kind,
+    *,
+    columns: Mapping[str, str] | None = None,
+    system: bool = False,
+    storage_options: dict[str, Any] | None = None,
+) -> pl.LazyFrame:
+    """Plan the reading of a path, glob, folder or URI into a frame of a kind."""
+    source = find(path, storage_options=storage_options)
+    given = columns or {}
+    try:
+        plan = _scan(source, kind, given, system)
+        if kind == "samples":
+            plan = flat_samples(plan)
+        return conform(plan, kind, columns=given)
+    except FrameError as error:
+        raise type(error)(f"{source.name}: {error}") from error
+
+
+def _read(
+    source: Source, kind: Kind, columns: Mapping[str, str], system: bool, on_bad_line: OnBadLine
+) -> pl.DataFrame:
+    if source.layout == "json":
+        return read_json(source, kind, columns, on_bad_line)
+    if source.layout == "cbor":
+        return read_cbor(source, kind)
+    if source.layout == "text":
+        source = with_head(source)
+        table = sniff_table(source, kind, columns)
+        if table is not None:
+            return read_table(source, table, on_bad_line)
+        if kind == "qrels" or kind == "run":
+            return read_trec(source, kind, system=system, on_bad_line=on_bad_line)
+    try:
+        return collect(_scan(source, kind, columns, system), "in-memory")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReadError(f"{source.name}: the file is damaged: {first_line(error)}") from error
+
+
+def _scan(source: Source, kind: Kind, columns: Mapping[str, str], system: bool) -> pl.LazyFrame:
+    if source.layout == "parquet":
+        return scan_parquet(source)
+    if source.layout in ("ipc", "ipc_stream"):
+        return scan_arrow(source)
+    if source.layout == "json":
+        return scan_json(source, kind, columns)
+    if source.layout == "cbor":
+        return read_cbor(source, kind).lazy()
+    source = with_head(source)
+    table = sniff_table(source, kind, columns)
+    if table is not None:
+        return scan_table(source, table)
+    if kind == "qrels" or kind == "run":
+        return scan_trec(source, kind, system=system)
+    raise ReadError(f"{source.name}: no table of {kind}")

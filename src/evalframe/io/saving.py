@@ -1,0 +1,77 @@
+"""Writing without loss: beside the target first, then renamed; the old file stays until then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["beside", "beside_all", "folder_beside"]
+
+
+@contextmanager
+def beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """Give a path to write to, and rename it to `path` once the block ends without an error.
+
+    Raises
+    ------
+    FileExistsError
+        `path` exists and `overwrite` is not set.
+    """
+    with beside_all([path], overwrite=overwrite) as (part,):
+        yield part
+
+
+@contextmanager
+def beside_all(
+    paths: Sequence[str | os.PathLike[str]], *, overwrite: bool = False
+) -> Iterator[list[Path]]:
+    """`beside` for several files that belong together: all are written, then all renamed."""
+    targets = [Path(path) for path in paths]
+    for target in targets:
+        if target.is_dir():
+            raise FileExistsError(f"{target}: this is a folder, and a file was to be written")
+        _refuse_existing(target, overwrite)
+    places = [_place_beside(target) for target in targets]
+    try:
+        yield [place / target.name for place, target in zip(places, targets, strict=True)]
+        for place, target in zip(places, targets, strict=True):
+            os.replace(place / target.name, target)
+    finally:
+        for place in places:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def folder_beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """`beside` for a whole folder: an old one is set aside, and removed once the new one stands."""
+    target = Path(path)
+    _refuse_existing(target, overwrite)
+    place = _place_beside(target)
+    written, old = place / "new", place / "old"
+    try:
+        written.mkdir()
+        yield written
+        if target.exists():
+            os.replace(target, old)
+        os.replace(written, target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            os.replace(old, target)
+        raise
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _place_beside(target: Path) -> Path:
+    """A folder of its own: a file that an engine makes after its failure has nowhere to go."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}.", dir=target.parent))
+
+
+def _refuse_existing(target: Path, overwrite: bool) -> None:
+    if target.exists() and not overwrite:
+        raise FileExistsError(f"{target}: it exists; overwrite=True replaces it")

@@ -1,0 +1,67 @@
+"""Frames to files: the suffix decides the format, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from evalframe.columns import Kind
+from evalframe.engine import collect
+from evalframe.errors import OptionError
+from evalframe.frames import conform
+from evalframe.io import dicts
+from evalframe.io.delimited import write_table
+from evalframe.io.json import write_json, write_jsonl
+from evalframe.io.parquet import write_parquet
+from evalframe.io.saving import beside
+from evalframe.io.trec import write_trec
+
+__all__ = ["write_kind"]
+
+TREC = (".trec", ".txt", ".qrels", ".qrel", ".run", ".res", ".results", ".test")
+NESTED: dict[str, Any] = {
+    "qrels": dicts.qrels_to_dict,
+    "run": dicts.run_to_dict,
+    "queries": dicts.queries_to_dict,
+    "corpus": dicts.corpus_to_dict,
+    "samples": dicts.samples_to_dicts,
+}
+
+
+def write_kind(
+    frame: pl.DataFrame | pl.LazyFrame,
+    path: str | os.PathLike[str],
+    kind: Kind,
+    *,
+    overwrite: bool = False,
+    tag: str = "evalframe",
+) -> None:
+    """Check a frame and write it in the format of the path's suffix."""
+    table = conform(collect(frame) if isinstance(frame, pl.LazyFrame) else frame, kind)
+    suffixes = [s.lower() for s in Path(path).suffixes]
+    packed = suffixes.pop() if suffixes and suffixes[-1] in (".gz", ".zst") else ""
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in (".parquet", ".pq") and not packed:
+        write_parquet(table, path, kind=kind, overwrite=overwrite)
+    elif suffix in (".arrow", ".feather", ".ipc") and not packed:
+        with beside(path, overwrite=overwrite) as part:
+            table.write_ipc(part)
+    elif suffix in (".jsonl", ".ndjson"):
+        write_jsonl(table, path, overwrite=overwrite)
+    elif suffix == ".json" and not packed:
+        write_json(NESTED[kind](table), path, overwrite=overwrite)
+    elif suffix in (".tsv", ".csv"):
+        mark = "\t" if suffix == ".tsv" else ","
+        write_table(table, path, mark=mark, overwrite=overwrite)
+    elif suffix in TREC and (kind == "qrels" or kind == "run"):
+        write_trec(table, path, kind, overwrite=overwrite, tag=tag)
+    else:
+        trec = ", .trec" if kind in ("qrels", "run") else ""
+        raise OptionError(
+            f"{os.fspath(path)}: the suffix does not say in which format to write {kind}; "
+            f"offered are .parquet, .arrow, .jsonl, .json, .tsv, .csv{trec}, "
+            "with .gz or .zst after the text formats"
+        )

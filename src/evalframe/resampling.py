@@ -1,0 +1,408 @@
+"""Resampled intervals and tests of many paired columns at once.
+
+Rows are queries, columns are what was measured on them (a metric of a system). A *contrast* is a
+pair of columns, `left` minus `right`; where `right` is -1 it is the left column alone. All columns
+of a call share their resamples, so that a resample is drawn once, as counts or signs, and a matrix
+product gives the sums of every column.
+
+The same seed gives the same resamples whatever the columns are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
+
+from evalframe.errors import MissingExtraError, OptionError, one_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Alternative",
+    "bootstrap_intervals",
+    "randomised_tukey_p",
+    "replicated_means",
+    "require_stats",
+    "sign_flip_p",
+]
+
+Alternative = Literal["two-sided", "greater", "less"]
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+EXACT_UP_TO = 16
+"""Differences other than 0 up to which every assignment of signs is gone through."""
+DRAWN_TOGETHER = 400_000
+"""Rows drawn in one piece, over all its resamples."""
+HELD_TOGETHER = 2**24
+"""Numbers of one array of replicates that are held at once."""
+ROUNDING = 1e-12
+"""Share of the sum of absolute values by which equal sums may come out different."""
+
+
+def require_stats() -> None:
+    """Refuse to go on without numpy and scipy."""
+    for package in ("numpy", "scipy"):
+        try:
+            __import__(package)
+        except ImportError as error:
+            raise MissingExtraError(package, "stats") from error
+
+
+def checked_draws(resamples: int, seed: int) -> None:
+    """Refuse a number of resamples or a seed that is none."""
+    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
+
+
+def bootstrap_intervals(
+    values: NDArray[np.float64],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    *,
+    method: str = "bca",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bootstrap intervals of the mean of every contrast.
+
+    Parameters
+    ----------
+    values
+        rows × columns, finite.
+    left, right
+        The columns of each contrast; `right` -1 stands for 0.
+    method
+        `percentile`; `bca` (bias-corrected and accelerated); `studentised` (each resample's mean is
+        divided by the resample's own standard error).
+    confidence
+        Share of intervals that shall hold the true mean.
+    resamples, seed
+        How many resamples of the rows are drawn, and from which random stream.
+
+    Returns
+    -------
+    low, high
+        One number for each contrast. With a single row, or rows that all show the same difference,
+        both are the mean itself.
+
+    Notes
+    -----
+    Source: Efron and Tibshirani 1993, chapters 12 to 14; `bca` and `percentile` are what
+    `scipy.stats.bootstrap` makes of the same replicates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[0.0], [0.5], [1.0], [0.5]])
+    >>> low, high = bootstrap_intervals(x, np.array([0]), np.array([-1]), method="percentile")
+    >>> low.tolist(), high.tolist()
+    ([0.125], [0.875])
+    """
+    import numpy as np
+
+    require_stats()
+    one_of("method", method, ("percentile", "bca", "studentised"))
+    checked_draws(resamples, seed)
+    values = np.column_stack([values, np.zeros(len(values))])
+    low, high = np.empty(len(left)), np.empty(len(left))
+    for part in _parts(len(left), resamples):
+        differences = values[:, left[part]] - values[:, right[part]]
+        low[part], high[part] = _intervals(
+            differences, method=method, confidence=confidence, resamples=resamples, seed=seed
+        )
+    return low, high
+
+
+def replicated_means(
+    values: NDArray[np.float64], *, resamples: int, seed: int
+) -> NDArray[np.float64]:
+    """The means of every column in every bootstrap resample of the rows: resamples × columns."""
+    import numpy as np
+
+    centre = values.mean(axis=0)
+    around = values - centre
+    means = np.empty((resamples, values.shape[1]))
+    for rows, counts in _drawn(len(values), resamples, seed):
+        means[rows] = counts @ around
+    return means / len(values) + centre
+
+
+def sign_flip_p(
+    values: NDArray[np.float64],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    *,
+    alternative: Alternative = "two-sided",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """p of the paired randomisation test of every contrast: each row's sign is turned or not.
+
+    Parameters
+    ----------
+    values, left, right, resamples, seed
+        See `bootstrap_intervals`.
+    alternative
+        `two-sided`, or that left is `greater` or `less` than right.
+
+    Returns
+    -------
+    p
+        The share of sign assignments whose sum is as far from 0 as the observed one. All of them
+        are gone through where at most 16 differences are not 0; else `resamples` are drawn, and the
+        observed one counts as one of them: (as far + 1) / (resamples + 1).
+    exact
+        Whether all were gone through.
+
+    Notes
+    -----
+    Sums that differ by rounding alone count as equal. Source: Fisher 1935; Smucker, Allan and
+    Carterette 2007 for its use in retrieval.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ab = np.array([[0.9, 0.5], [0.7, 0.6], [0.8, 0.5]])
+    >>> p, exact = sign_flip_p(ab, np.array([0]), np.array([1]))
+    >>> p.tolist(), exact.tolist()
+    ([0.25], [True])
+    """
+    import numpy as np
+
+    require_stats()
+    one_of("alternative", alternative, ALTERNATIVES)
+    checked_draws(resamples, seed)
+    values = np.column_stack([values, np.zeros(len(values))])
+    p = np.ones(len(left))
+    exact = np.zeros(len(left), dtype=bool)
+    for part in _parts(len(left), 2**EXACT_UP_TO):
+        differences = values[:, left[part]] - values[:, right[part]]
+        few = (differences != 0).sum(axis=0) <= EXACT_UP_TO
+        exact[part] = few
+        if few.any():
+            p[part][few] = _exact_sign_flip_p(differences[:, few], alternative)
+    many = np.flatnonzero(~exact)
+    if len(many):
+        p[many] = _drawn_sign_flip_p(
+            values, left[many], right[many], alternative, resamples, seed
+        )
+    return p, exact
+
+
+def randomised_tukey_p(
+    values: NDArray[np.float64], *, resamples: int = 10_000, seed: int = 0
+) -> NDArray[np.float64]:
+    """p of every pair of systems under Tukey's randomised HSD.
+
+    In each resample the systems' values are shuffled within every row; a pair's p is the share of
+    resamples in which the greatest and the smallest mean lie as far apart as the pair's means do:
+    (as far + 1) / (resamples + 1). It allows for all pairs of systems being looked at.
+
+    Parameters
+    ----------
+    values
+        rows × systems × metrics.
+    resamples, seed
+        How many shuffles are drawn, and from which random stream.
+
+    Returns
+    -------
+    p
+        systems × systems × metrics.
+
+    Notes
+    -----
+    Source: Carterette 2012, algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> same = np.full((5, 3, 1), 0.5)
+    >>> randomised_tukey_p(same, resamples=100)[0, 1]
+    array([1.])
+    """
+    import numpy as np
+
+    require_stats()
+    checked_draws(resamples, seed)
+    n, n_systems, n_metrics = values.shape
+    means = values.mean(axis=0)
+    apart = np.abs(means[:, None] - means[None, :])
+    slack = ROUNDING * np.abs(values).sum(axis=(0, 1)) / n
+    rng = np.random.default_rng(seed)
+    size = max(1, DRAWN_TOGETHER // (n * n_systems))
+    as_far = np.zeros(apart.shape)
+    systems = np.arange(n_systems, dtype=np.int8 if n_systems < 128 else np.int32)
+    rows = np.arange(n)[None, :, None]
+    for start in range(0, resamples, size):
+        k = min(size, resamples - start)
+        order = rng.permuted(np.broadcast_to(systems, (k * n, n_systems)), axis=1)
+        shuffled = values[rows, order.reshape(k, n, n_systems)].mean(axis=1)
+        spread = shuffled.max(axis=1) - shuffled.min(axis=1)
+        for s in range(n_systems):
+            as_far[s] += (spread[:, None, :] >= apart[s] - slack).sum(axis=0)
+    p: NDArray[np.float64] = (as_far + 1) / (resamples + 1)
+    return p
+
+
+def _parts(n_contrasts: int, numbers_each: int) -> Iterator[slice]:
+    """Contrasts that are worked on together, so that no array grows with their number."""
+    size = max(1, HELD_TOGETHER // numbers_each)
+    for start in range(0, n_contrasts, size):
+        yield slice(start, min(start + size, n_contrasts))
+
+
+def _drawn(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """How often each row was drawn, some resamples at a time."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    size = max(1, min(256, DRAWN_TOGETHER // n))
+    width = np.uint16 if n <= 2**16 else np.uint32
+    for start in range(0, resamples, size):
+        k = min(size, resamples - start)
+        rows = rng.integers(0, n, (k, n), dtype=width).astype(np.intp)
+        rows += (np.arange(k) * n)[:, None]
+        counts = np.bincount(rows.ravel(), minlength=k * n).reshape(k, n)
+        yield slice(start, start + k), counts.astype(np.float64)
+
+
+def _intervals(
+    differences: NDArray[np.float64], *, method: str, confidence: float, resamples: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    import numpy as np
+
+    n, n_contrasts = differences.shape
+    tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    mean = differences.mean(axis=0)
+    flat = np.ptp(differences, axis=0) <= ROUNDING * np.abs(differences).max(axis=0)
+    around = np.where(flat, 0.0, differences - mean)
+    sums = np.empty((resamples, n_contrasts))
+    squares = np.empty((resamples, n_contrasts)) if method == "studentised" else sums
+    for rows, counts in _drawn(n, resamples, seed):
+        sums[rows] = counts @ around
+        if method == "studentised":
+            squares[rows] = counts @ around**2
+    if method == "studentised":
+        low, high = _studentised(around, sums, squares, tails)
+    else:
+        shares = _bca_shares(around, sums, tails) if method == "bca" else tails[:, None]
+        low, high = _quantiles(sums, np.broadcast_to(shares, (2, n_contrasts))) / n
+    return mean + low, mean + high
+
+
+def _bca_shares(
+    around: NDArray[np.float64], sums: NDArray[np.float64], tails: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Which quantiles of the replicates bound the interval, corrected for bias and skew."""
+    import numpy as np
+    from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
+
+    slack = ROUNDING * np.abs(around).sum(axis=0)
+    below = ((sums < -slack).mean(axis=0) + (sums <= slack).mean(axis=0)) / 2
+    bias = ndtri(np.clip(below, 0.5 / len(sums), 1 - 0.5 / len(sums)))
+    spread = (around**2).sum(axis=0)
+    skew = (around**3).sum(axis=0) / np.where(spread > 0, spread, 1.0) ** 1.5 / 6
+    moved = bias + ndtri(tails)[:, None]
+    shares: NDArray[np.float64] = ndtr(bias + moved / (1 - skew * moved))
+    return shares
+
+
+def _studentised(
+    around: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    tails: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both ends, as distances from the mean."""
+    import numpy as np
+
+    n = len(around)
+    error = np.sqrt((around**2).sum(axis=0)) / n
+    own_error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0)) / n
+    # A resample of one value over and over has no spread of its own: it takes the data's.
+    own_error = np.where(own_error > 1e-9 * error, own_error, np.where(error > 0, error, 1.0))
+    low, high = _quantiles(sums / n / own_error, np.broadcast_to(tails[:, None], (2, sums.shape[1])))
+    return -high * error, -low * error
+
+
+def _quantiles(
+    replicates: NDArray[np.float64], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Each column's own quantiles, with linear interpolation: shares × columns."""
+    import numpy as np
+
+    ordered = np.sort(replicates.T, axis=1)
+    at = np.clip(shares, 0.0, 1.0) * (len(replicates) - 1)
+    below = np.floor(at).astype(np.intp)
+    above = np.minimum(below + 1, len(replicates) - 1)
+    column = np.arange(ordered.shape[0])[None, :]
+    lower, upper = ordered[column, below], ordered[column, above]
+    result: NDArray[np.float64] = lower + (upper - lower) * (at - below)
+    return result
+
+
+def _exact_sign_flip_p(
+    differences: NDArray[np.float64], alternative: Alternative
+) -> NDArray[np.float64]:
+    """Every assignment of signs to the differences that are not 0; zeros fill short columns up."""
+    import numpy as np
+
+    n_signs = int((differences != 0).sum(axis=0).max(initial=0))
+    first = np.argsort(differences == 0, axis=0, kind="stable")[:n_signs]
+    packed = np.take_along_axis(differences, first, axis=0)
+    numbers = np.arange(2**n_signs)[:, None]
+    signs = 1.0 - 2.0 * ((numbers >> np.arange(n_signs)) & 1)
+    far = _as_far(signs @ packed, packed.sum(axis=0), np.abs(packed).sum(axis=0), alternative)
+    shares: NDArray[np.float64] = far.mean(axis=0)
+    return shares
+
+
+def _drawn_sign_flip_p(
+    values: NDArray[np.float64],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    alternative: Alternative,
+    resamples: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Signs drawn as single bits; a contrast's sum is the difference of its columns' sums."""
+    import numpy as np
+
+    n = len(values)
+    rng = np.random.default_rng(seed)
+    size = max(1, min(256, DRAWN_TOGETHER // n))
+    n_bytes = -(-n // 8)
+    total, sizes = values.sum(axis=0), np.abs(values).sum(axis=0)
+    observed, slack = total[left] - total[right], sizes[left] + sizes[right]
+    as_far = np.zeros(len(left))
+    for start in range(0, resamples, size):
+        k = min(size, resamples - start)
+        drawn = np.frombuffer(rng.bytes(k * n_bytes), np.uint8).reshape(k, n_bytes)
+        bits = np.unpackbits(drawn, axis=1, count=n).astype(np.float64)
+        sums = 2 * (bits @ values) - total
+        as_far += _as_far(sums[:, left] - sums[:, right], observed, slack, alternative).sum(axis=0)
+    p: NDArray[np.float64] = (as_far + 1) / (resamples + 1)
+    return p
+
+
+def _as_far(
+    sums: NDArray[np.float64],
+    observed: NDArray[np.float64],
+    sizes: NDArray[np.float64],
+    alternative: Alternative,
+) -> NDArray[np.bool_]:
+    """Which sums are at least as far from 0 as the observed one, but for rounding."""
+    import numpy as np
+
+    slack = ROUNDING * sizes
+    if alternative == "greater":
+        return sums >= observed - slack
+    if alternative == "less":
+        return sums <= observed + slack
+    far: NDArray[np.bool_] = np.abs(sums) >= np.abs(observed) - slack
+    return far

@@ -1,0 +1,253 @@
+"""TSV, CSV, JSON, JSONL, Arrow and Parquet: every frame comes back as it was."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalframe import io as ef
+from evalframe.errors import ColumnError, OptionError, RowError
+from evalframe.io import read_metadata, write_parquet
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+ANY_ID = TEXT.filter(bool)
+PLAIN_ID = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\x00"), min_size=1
+).filter(lambda text: text == text.strip(" "))
+SCORES = st.floats(allow_nan=False)
+
+
+def pairs(ids: Any) -> Any:
+    return st.dictionaries(st.tuples(ids, ids), SCORES, min_size=1, max_size=6)
+
+
+def run_of(rows: dict[tuple[str, str], float]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [(q, d, s) for (q, d), s in rows.items()],
+        schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64},
+        orient="row",
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=pairs(ANY_ID))
+def test_binary_formats_hold_any_run(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
+) -> None:
+    """Parquet and Arrow give back any ids, any scores, and the order of the rows."""
+    frame, folder = run_of(rows), tmp_path_factory.mktemp("trips")
+    for name in ("run.parquet", "run.arrow"):
+        ef.write_run(frame, folder / name)
+        assert ef.read_run(folder / name).equals(frame)
+        assert ef.scan_run(folder / name).collect().equals(frame)
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=pairs(ANY_ID).filter(lambda rows: all(abs(s) < 1e300 for s in rows.values())))
+def test_json_holds_any_run(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
+) -> None:
+    """JSON and JSONL give back any ids, NUL and line breaks included."""
+    frame, folder = run_of(rows), tmp_path_factory.mktemp("trips")
+    for name in ("run.jsonl", "run.jsonl.gz", "run.json"):
+        ef.write_run(frame, folder / name)
+        again = ef.read_run(folder / name)
+        assert again.sort("query_id", "doc_id").equals(frame.sort("query_id", "doc_id"))
+
+
+@settings(max_examples=80, deadline=None)
+@given(rows=pairs(PLAIN_ID))
+def test_tables_hold_any_run_without_breaks(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
+) -> None:
+    """TSV and CSV give back quotes, commas, `#` and whatever is no line break or outer blank."""
+    frame, folder = run_of(rows), tmp_path_factory.mktemp("trips")
+    for name in ("run.tsv", "run.csv", "run.tsv.gz"):
+        ef.write_run(frame, folder / name)
+        assert ef.read_run(folder / name).equals(frame)
+        assert ef.scan_run(folder / name).collect().equals(frame)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(ANY_ID, TEXT, min_size=1, max_size=5))
+def test_queries_and_corpus_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, texts: dict[str, str]
+) -> None:
+    """Texts of any characters come back from JSONL and Parquet."""
+    folder = tmp_path_factory.mktemp("trips")
+    frame = pl.DataFrame({"query_id": [*texts], "text": [*texts.values()]}, schema_overrides={})
+    for name in ("queries.jsonl", "queries.parquet", "queries.json"):
+        ef.write_queries(frame, folder / name)
+        assert ef.read_queries(folder / name).equals(frame)
+    corpus = frame.rename({"query_id": "doc_id"}).select("doc_id", title="text", text="text")
+    for name in ("corpus.jsonl", "corpus.parquet", "corpus.json"):
+        ef.write_corpus(corpus, folder / name)
+        assert ef.read_corpus(folder / name).equals(corpus)
+
+
+def test_cells_a_table_would_not_give_back_are_refused(tmp_path: Path) -> None:
+    """Tabs, breaks, and ids with outer blanks: nothing is written."""
+    for doc in ("a\tb", "a\nb", " a", "a ", "", "a\x00"):
+        frame = pl.DataFrame({"query_id": ["q"], "doc_id": [doc], "relevance": [1]})
+        with pytest.raises(RowError, match="would not give back"):
+            ef.write_qrels(frame, tmp_path / "qrels.tsv")
+    assert list(tmp_path.iterdir()) == []
+
+
+TABLES = {
+    "BEIR": "query-id\tcorpus-id\tscore\n001\t7\t1\nq2\t0010\t0\n",
+    "stray spaces": "query-id\tcorpus-id \tscore\n001 \t 7\t 1\nq2\t0010\t0 \n",
+    "windows": "query-id\tcorpus-id\tscore\r\n001\t7\t1\r\nq2\t0010\t0\r\n",
+    "byte order mark": "\ufeffquery-id\tcorpus-id\tscore\n001\t7\t1\nq2\t0010\t0\n",
+    "blank lines": "query-id\tcorpus-id\tscore\n001\t7\t1\n\nq2\t0010\t0\n\n",
+    "comma": "qid,docno,label\n001,7,1\nq2,0010,0\n",
+    "quoted": '"qid","docno","label"\n"001","7",1\n"q2","0010",0\n',
+    "semicolon": "qid;docno;rel\n001;7;1\nq2;0010;0\n",
+    "blank": "qid docno rel\n001 7 1\nq2 0010 0\n",
+    "more columns": "note\tquery-id\tcorpus-id\tscore\nx\t001\t7\t1\ny\tq2\t0010\t0\n",
+    "comma, no header": "001,7,1\nq2,0010,0\n",
+    "comment above": "# made by hand\nqid,docno,rel\n001,7,1\nq2,0010,0\n",
+}
+
+
+@pytest.mark.parametrize("text", TABLES.values(), ids=TABLES.keys())
+def test_tables_are_read_with_any_separator_and_header(tmp_path: Path, text: str) -> None:
+    """Ids stay strings with their zeros, whichever names and marks the file uses."""
+    path = tmp_path / "qrels.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    assert ef.read_qrels(path).rows() == [("001", "7", 1), ("q2", "0010", 0)]
+    assert ef.scan_qrels(path).collect().rows() == [("001", "7", 1), ("q2", "0010", 0)]
+
+
+def test_unknown_columns_are_settled_by_naming_them(tmp_path: Path) -> None:
+    """The error lists what was found; `columns` maps the house's name to the file's."""
+    path = tmp_path / "qrels.csv"
+    path.write_text("my_q,my_d,my_g\n1,2,3\n")
+    with pytest.raises(ColumnError, match="found: 'my_q', 'my_d', 'my_g'"):
+        ef.read_qrels(path)
+    names = {"query_id": "my_q", "doc_id": "my_d", "relevance": "my_g"}
+    assert ef.read_qrels(path, columns=names).rows() == [("1", "2", 3)]
+    assert ef.scan_qrels(path, columns=names).collect().rows() == [("1", "2", 3)]
+
+
+def test_msmarco_texts_without_a_header(tmp_path: Path) -> None:
+    """`id<tab>text`, with quotes and commas left alone."""
+    path = tmp_path / "queries.tsv"
+    path.write_text('1048585\t"what" is, ndcg\n2\t"quoted"\n')
+    assert ef.read_queries(path).rows() == [("1048585", '"what" is, ndcg'), ("2", '"quoted"')]
+
+
+def test_jsonl_with_bare_nan_and_mixed_ids(tmp_path: Path) -> None:
+    """What Python's json writes is read: NaN, ids that are numbers in some lines, late keys."""
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": 1, "text": "a", "x": NaN}\n{"_id": "02", "text": "b", "y": [1]}\n')
+    frame = ef.read_queries(path)
+    assert frame.select("query_id", "text").rows() == [("1", "a"), ("02", "b")]
+    assert frame["x"].to_list()[1] is None
+    assert frame["y"].to_list() == [None, [1]]
+
+
+def test_jsonl_keys_that_come_late_are_kept(tmp_path: Path) -> None:
+    """A key that only the last of 20,000 lines has is a column."""
+    path = tmp_path / "queries.jsonl"
+    lines = [json.dumps({"_id": str(i), "text": "t"}) for i in range(20_000)]
+    path.write_text("\n".join([*lines, '{"_id": "z", "text": "t", "late": 1}']))
+    assert ef.read_queries(path)["late"].to_list()[-1] == 1
+
+
+def test_one_line_of_json_is_a_record_or_a_map(tmp_path: Path) -> None:
+    """A lone record, `{id: text}` and nested dicts are told apart."""
+    path = tmp_path / "file"
+    path.write_text('{"_id": "1", "text": "a"}')
+    assert ef.read_queries(path).rows() == [("1", "a")]
+    path.write_text('{"1": "a", "2": "b"}')
+    assert ef.read_queries(path).rows() == [("1", "a"), ("2", "b")]
+    path.write_text('{"q1": {"d1": 1}}')
+    assert ef.read_qrels(path).rows() == [("q1", "d1", 1)]
+    path.write_text('{"q1": ["d1", "d2"]}')
+    assert ef.read_run(path)["score"].to_list() == [-1.0, -2.0]
+
+
+def test_samples_in_the_shapes_that_files_have(tmp_path: Path) -> None:
+    """Contexts as objects, a lone reference, a conversation, a `data` list."""
+    path = tmp_path / "samples.json"
+    samples = {
+        "version": "1",
+        "data": [
+            {"id": 7, "input": [{"speaker": "u", "text": "a?"}, {"speaker": "u", "text": "b?"}],
+             "contexts": [{"text": "c", "id": "1"}], "ground_truths": "r"},
+        ],
+    }  # fmt: skip
+    path.write_text(json.dumps(samples))
+    row = ef.read_samples(path).row(0, named=True)
+    assert (row["query_id"], row["user_input"]) == ("7", "b?")
+    assert (row["retrieved_contexts"], row["references"]) == (["c"], ["r"])
+
+
+def test_parquet_says_what_it_is(tmp_path: Path) -> None:
+    """Kind, version and the writer's own facts are in the file; foreign files have none."""
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    ef.write_run(frame, tmp_path / "run.parquet")
+    assert read_metadata(tmp_path / "run.parquet")["kind"] == "run"
+    facts = {"contract": {"ties": "trec", "rel": 1}}
+    write_parquet(frame.lazy(), tmp_path / "other.parquet", kind="report", metadata=facts)
+    assert read_metadata(tmp_path / "other.parquet")["contract"] == facts["contract"]
+    frame.write_parquet(tmp_path / "foreign.parquet")
+    assert read_metadata(tmp_path / "foreign.parquet") == {}
+
+
+def test_parquet_cut_by_system_and_by_query(tmp_path: Path) -> None:
+    """A folder of parts reads as the whole, strange names of systems included; a query is in one part."""
+    systems = ["bm25", "a/b=c é%", "001"]
+    rows = [(s, f"q{i}", f"d{j}", float(j)) for s in systems for i in range(9) for j in range(3)]
+    frame = pl.DataFrame(rows, schema=["system", "query_id", "doc_id", "score"], orient="row")
+    write_parquet(frame, tmp_path / "cut", kind="run", by_system=True, buckets=3)
+    order = ["system", "query_id", "doc_id"]
+    assert ef.read_run(tmp_path / "cut").sort(order).equals(frame.sort(order))
+    assert ef.scan_run(tmp_path / "cut").collect().sort(order).equals(frame.sort(order))
+    assert read_metadata(tmp_path / "cut")["kind"] == "run"
+    parts = [
+        set(pl.read_parquet(part)["query_id"])
+        for part in (tmp_path / "cut" / "system=bm25").glob("*/*.parquet")
+    ]
+    assert sum(map(len, parts)) == 9
+    with pytest.raises(ColumnError, match="'system' is needed"):
+        write_parquet(frame.drop("system"), tmp_path / "x", by_system=True)
+
+
+def test_an_existing_file_needs_overwrite_and_survives_a_failure(tmp_path: Path) -> None:
+    """Nothing is replaced unasked, and a failed write leaves the old file and no litter."""
+    old = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
+    bad = old.with_columns(doc_id=pl.lit("a b"))
+    broken = old.lazy().select(pl.col("query_id").cast(pl.Int64))
+    for name in ("q.trec", "q.tsv", "q.jsonl", "q.parquet"):
+        path = tmp_path / name
+        ef.write_qrels(old, path)
+        with pytest.raises(FileExistsError, match="overwrite=True"):
+            ef.write_qrels(old, path)
+        ef.write_qrels(old, path, overwrite=True)
+    with pytest.raises(RowError):
+        ef.write_qrels(bad, tmp_path / "q.trec", overwrite=True)
+    for path, how in ((tmp_path / "q.parquet", {}), (tmp_path / "cut", {"buckets": 2})):
+        if how:
+            write_parquet(old, path, **how)
+        with pytest.raises(pl.exceptions.PolarsError):
+            write_parquet(broken, path, overwrite=True, **how)
+        assert ef.read_qrels(path).equals(old)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "cut", "q.jsonl", "q.parquet", "q.trec", "q.tsv",
+    ]  # fmt: skip
+
+
+def test_a_suffix_without_a_format_is_refused(tmp_path: Path) -> None:
+    """The error lists the suffixes there are."""
+    frame = pl.DataFrame({"query_id": ["q"], "text": ["t"]})
+    for name in ("queries", "queries.xlsx", "queries.trec", "queries.parquet.gz"):
+        with pytest.raises(OptionError, match=r"\.parquet, \.arrow, \.jsonl"):
+            ef.write_queries(frame, tmp_path / name)

@@ -1,0 +1,183 @@
+"""Files that are damaged or something else: each has its own error, soon and in little memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from evalframe import io as ef
+from evalframe.errors import EvalframeError
+
+LINES = [f"q1 Q0 d{i} {i} {50000 - i}.5 t\n" for i in range(1, 50_001)]
+RUN = "".join(LINES).encode()
+JUDGED = [f"q1 0 d{i} 1\n" for i in range(50_000)]
+
+
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    ids = [str(i) for i in range(2000)]
+    pl.DataFrame({"query_id": ids, "doc_id": ids, "score": 1.0}).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def arrow() -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]}).write_ipc(buffer)
+    return buffer.getvalue()
+
+
+def lz4(data: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "lz4") as stream:
+        stream.write(data)
+    return bytes(sink.getvalue())
+
+
+PARQUET = parquet()
+FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "a gzip cut short": ("run", lambda: gzip.compress(RUN)[:-3000], "gzip data is damaged or cut"),
+    "a gzip cut in its head": ("run", lambda: gzip.compress(RUN)[:12], "gzip data is damaged or"),
+    "a zstd with other bytes": ("run", lambda: b"\x28\xb5\x2f\xfdgarbage", "zstd data is damaged"),
+    "an lz4 cut short": ("run", lambda: lz4(RUN)[:200], "lz4 data is damaged or cut short"),
+    "an lz4 inside an lz4, cut": ("run", lambda: lz4(lz4(b"\xa1")), "CBOR data in it is damaged"),
+    "a Parquet without its end": ("run", lambda: PARQUET[:-60], "Parquet file is cut short"),
+    "a Parquet's first bytes": ("run", lambda: b"PAR1PAR1", "Parquet file is cut short"),
+    "a Parquet of broken pages": (
+        "run",
+        lambda: PARQUET[:200] + b"\xff" * 600 + PARQUET[800:],
+        "the file is damaged",
+    ),
+    "a Parquet of a broken footer": (
+        "run",
+        lambda: PARQUET[:-30] + b"x" * 26 + b"PAR1",
+        "this Parquet cannot be read",
+    ),
+    "an Arrow file cut short": ("run", lambda: arrow()[:-100], "this Arrow file cannot be read"),
+    "a short line far down": (
+        "run",
+        lambda: "".join([*LINES[:39_999], "q1 Q0 d\n", *LINES[40_000:]]).encode(),
+        "line 40000: 'q1 Q0 d'",
+    ),
+    "a long line far down": (
+        "qrels",
+        lambda: "".join([*JUDGED[:39_999], "q1 0 x 1 1\n", *JUDGED[40_000:]]).encode(),
+        "line 40000: 'q1 0 x 1 1'",
+    ),
+    "a NUL in the first lines": ("run", lambda: b"q1 Q0 d\x00 1 2 t\n" + RUN, "line 1: a NUL byte"),
+    "a NUL far down": ("run", lambda: RUN + b"q1 Q0 d\x00 1 2 t\n", "line 50001: 'q1 Q0 d"),
+    "UTF-16": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-16"), "the text is UTF-16"),
+    "UTF-16 without a mark": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-16-le"), "UTF-16 text"),
+    "UTF-32": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-32"), "the text is UTF-32"),
+    "latin-1 far down": (
+        "run",
+        lambda: RUN + "q1 Q0 dé 1 2 t\n".encode("latin-1"),
+        "line 50001: not UTF-8 .*dé",
+    ),
+    "latin-1 in JSONL": (
+        "queries",
+        lambda: '{"_id":"1","text":"a"}\n{"_id":"2","text":"é"}\n'.encode("latin-1"),
+        "line 2: not UTF-8",
+    ),
+    "100 MB in one line": ("run", lambda: b"x" * 100_000_000, "no line ends in the first"),
+    "a header and no rows": ("qrels", lambda: b"query-id\tcorpus-id\tscore\n", "header .* no rows"),
+    "nothing": ("run", lambda: b"", "the file is empty"),
+    "white space": ("run", lambda: b"\n \n\t\n", "only white space"),
+    "comments": ("qrels", lambda: b"# one\n# two\n", "only comments or blank lines"),
+    "a score that is none": ("run", lambda: RUN + b"q Q0 d 1 high t\n", "'q Q0 d 1 high t'"),
+    "a score that is NaN": ("run", lambda: RUN + b"q Q0 d 1 nan t\n", "NaN values: 1 in 'score'"),
+    "a pair twice": ("run", lambda: RUN + LINES[5].encode(), "more than once"),
+    "unknown columns": ("qrels", lambda: b"foo\tbar\tbaz\nq\td\t1\n", "found: 'foo', 'bar', 'baz'"),
+    "columns that stand twice": ("qrels", lambda: b"qid\tdocid\tqid\nq\td\t1\n", "stand twice"),
+    "cells too few and too many": (
+        "qrels",
+        lambda: b"qid\tdocno\trel\nq\td\t1\nq\te\nq\tf\t1\t1\n",
+        r"2 lines do not fit(.|\n)*line 3: 'q..e'(.|\n)*line 4",
+    ),
+    "a grade that is none": ("qrels", lambda: b"qid,docno,rel\nq,d,1\nq,e,x\n", "line 3: 'q,e,x'"),
+    "a quote left open": ("qrels", lambda: b'qid,docno,rel\nq,"d,1\nq,e,1\n', "line 2: a quote op"),
+    "JSON cut short": ("qrels", lambda: b'{"q1": {"d1": 1, "d2"', "this JSON is damaged or cut"),
+    "JSON nested deeply": ("run", lambda: b"[" * 200_000, "nested too deeply"),
+    "JSON of other things": ("run", lambda: b"[1, 2]", "list of objects is wanted"),
+    "JSON of words": ("run", lambda: b'{"q1": {"d1": "high"}}', "numbers are wanted"),
+    "empty JSON": ("run", lambda: b"{}", "an empty JSON object"),
+    "a JSONL line cut short": (
+        "queries",
+        lambda: b'{"_id":"1","text":"a"}\n{"_id":"2",\n{"_id":"3","text":"c"}\n',
+        """line 2: '{"_id":"2",'""",
+    ),
+    "a JSONL line that is a list": (
+        "queries",
+        lambda: b'{"_id":"1","text":"a"}\n[1]\n',
+        r"line 2: '\[1\]'",
+    ),
+    "JSONL without ids": (
+        "queries",
+        lambda: b'{"_id":"1","text":"a"}\n{"text":"b"}\n',
+        "null or NaN values: 1 in 'query_id'",
+    ),
+    "a zip": ("run", lambda: b"PK\x03\x04....", "a zip archive"),
+    "a pickle": ("run", lambda: b"\x80\x04\x95....", "pickle, which is never loaded"),
+    "a web page": ("run", lambda: b"<!DOCTYPE html>\n<html> 404 </html>\n", "not clear which is"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_malformed_file_has_its_own_error(tmp_path: Path, name: str) -> None:
+    """The error names the file and what is wrong with it, within seconds."""
+    kind, make, message = FILES[name]
+    path = tmp_path / "file.dat"
+    path.write_bytes(make())
+    start = time.perf_counter()
+    with pytest.raises(EvalframeError, match=message) as error:
+        getattr(ef, f"read_{kind}")(path)
+    assert time.perf_counter() - start < 5
+    assert "file.dat" in str(error.value)
+    assert len(str(error.value)) < 3000
+
+
+def test_no_two_malformed_files_share_an_error(tmp_path: Path) -> None:
+    """At least thirty kinds of damage are told apart."""
+    assert len({message for _, _, message in FILES.values()}) >= 30
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    """A folder of mixed files says what it holds; BEIR's says how to read it."""
+    (tmp_path / "a.trec").write_bytes(RUN)
+    (tmp_path / "b.txt").write_text("b")
+    with pytest.raises(EvalframeError, match=r"this is a folder.*'a\.trec', 'b\.txt'"):
+        ef.read_run(tmp_path)
+    (tmp_path / "corpus.jsonl").write_text("{}")
+    with pytest.raises(EvalframeError, match="read_beir"):
+        ef.read_qrels(tmp_path)
+
+
+def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
+    """FileNotFoundError, with what is there instead; a pattern without files too."""
+    (tmp_path / "run.trec").write_bytes(RUN)
+    with pytest.raises(FileNotFoundError, match=r"holds 'run\.trec'"):
+        ef.read_run(tmp_path / "runs.trec")
+    with pytest.raises(FileNotFoundError, match="nor is there a folder"):
+        ef.read_run(tmp_path / "none" / "run.trec")
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        ef.scan_run(tmp_path / "*.nope")
+
+
+def test_a_lazy_plan_fails_rather_than_give_wrong_rows(tmp_path: Path) -> None:
+    """Damage below the sample fails the plan when it is collected."""
+    for name in (
+        "a short line far down",
+        "a NUL far down",
+        "latin-1 far down",
+        "a score that is none",
+    ):
+        path = tmp_path / "file.trec"
+        path.write_bytes(FILES[name][1]())
+        with pytest.raises(pl.exceptions.PolarsError):
+            ef.scan_run(path).collect()
