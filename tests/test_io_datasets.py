@@ -161,7 +161,7 @@ def test_a_split_that_is_not_there_lists_those_that_are(tmp_path: Path) -> None:
     """In the folder and in the sibling repository, local or by URI."""
     for name, (root, options) in hub_layouts(tmp_path).items():
         for where in (root, f"file://{root}"):
-            with pytest.raises(OptionError, match="no split 'dev'.*the splits are 'test'"):
+            with pytest.raises(OptionError, match=r"no split 'dev'.*the splits are 'test'"):
                 ef.read_dataset(where, "dev", **options)
         assert name
 

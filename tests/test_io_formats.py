@@ -139,8 +139,10 @@ def test_unknown_columns_are_settled_by_naming_them(tmp_path: Path) -> None:
 def test_msmarco_texts_without_a_header(tmp_path: Path) -> None:
     """`id<tab>text`, with quotes and commas left alone."""
     path = tmp_path / "queries.tsv"
-    path.write_text('1048585\t"what" is, ndcg\n2\t"quoted"\n')
-    assert ef.read_queries(path).rows() == [("1048585", '"what" is, ndcg'), ("2", '"quoted"')]
+    path.write_text('1048585\t"what" is, ndcg\n2\t"quoted"\n3\t\n')
+    rows = [("1048585", '"what" is, ndcg'), ("2", '"quoted"'), ("3", "")]
+    assert ef.read_queries(path).rows() == rows
+    assert ef.scan_queries(path).collect().rows() == rows
 
 
 def test_jsonl_with_bare_nan_and_mixed_ids(tmp_path: Path) -> None:
@@ -168,6 +170,20 @@ def test_one_line_of_json_is_a_record_or_a_map(tmp_path: Path) -> None:
     assert ef.read_queries(path).rows() == [("1", "a")]
     path.write_text('{"1": "a", "2": "b"}')
     assert ef.read_queries(path).rows() == [("1", "a"), ("2", "b")]
+    path.write_text('{"_id": "1",\n "text": "a"\n}')
+    assert ef.read_queries(path).rows() == [("1", "a")]
+    path.write_text('{"qid": [1, 2], "docno": ["d", "e"], "rel": [1, 0]}')
+    assert ef.read_qrels(path).rows() == [("1", "d", 1), ("2", "e", 0)]
+    many = {f"q{i}": {"d1": i, "d2": 0} for i in range(9000)}
+    for text in (
+        json.dumps(many),
+        json.dumps(many, separators=(",", ":")),
+        json.dumps(many, indent=1),
+    ):
+        path.write_text(text)
+        assert ef.read_qrels(path).height == 18_000
+    path.write_text('{"_id": "1", "text": "' + "long " * 40_000 + '"}\n{"_id": "2", "text": "b"}')
+    assert ef.read_queries(path)["query_id"].to_list() == ["1", "2"]
     path.write_text('{"q1": {"d1": 1}}')
     assert ef.read_qrels(path).rows() == [("q1", "d1", 1)]
     path.write_text('{"q1": ["d1", "d2"]}')
@@ -203,7 +219,7 @@ def test_parquet_says_what_it_is(tmp_path: Path) -> None:
 
 
 def test_parquet_cut_by_system_and_by_query(tmp_path: Path) -> None:
-    """A folder of parts reads as the whole, strange names of systems included; a query is in one part."""
+    """A folder of parts reads as the whole; a query is in one part, names may be strange."""
     systems = ["bm25", "a/b=c é%", "001"]
     rows = [(s, f"q{i}", f"d{j}", float(j)) for s in systems for i in range(9) for j in range(3)]
     frame = pl.DataFrame(rows, schema=["system", "query_id", "doc_id", "score"], orient="row")

@@ -75,6 +75,7 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "UTF-16": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-16"), "the text is UTF-16"),
     "UTF-16 without a mark": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-16-le"), "UTF-16 text"),
     "UTF-32": ("run", lambda: "q Q0 d 1 2 t\n".encode("utf-32"), "the text is UTF-32"),
+    "line ends of old": ("run", lambda: RUN.replace(b"\n", b"\r"), "a lone carriage return"),
     "latin-1 far down": (
         "run",
         lambda: RUN + "q1 Q0 dé 1 2 t\n".encode("latin-1"),
@@ -103,8 +104,8 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a grade that is none": ("qrels", lambda: b"qid,docno,rel\nq,d,1\nq,e,x\n", "line 3: 'q,e,x'"),
     "a quote left open": ("qrels", lambda: b'qid,docno,rel\nq,"d,1\nq,e,1\n', "line 2: a quote op"),
     "JSON cut short": ("qrels", lambda: b'{"q1": {"d1": 1, "d2"', "this JSON is damaged or cut"),
-    "JSON nested deeply": ("run", lambda: b"[" * 200_000, "nested too deeply"),
-    "JSON of other things": ("run", lambda: b"[1, 2]", "list of objects is wanted"),
+    "JSON nested deeply": ("run", lambda: b'[{"a":' * 200_000, "nested too deeply"),
+    "JSON of other things": ("run", lambda: b'[{"a": 1}, 2]', "list of objects is wanted"),
     "JSON of words": ("run", lambda: b'{"q1": {"d1": "high"}}', "numbers are wanted"),
     "empty JSON": ("run", lambda: b"{}", "an empty JSON object"),
     "a JSONL line cut short": (

@@ -172,6 +172,12 @@ def test_the_tag_becomes_the_system_on_request(tmp_path: Path) -> None:
     assert (tmp_path / "again.trec").read_text() == path.read_text()
 
 
+def test_ids_that_look_like_json(tmp_path: Path) -> None:
+    """A brace or a bracket at the start of a file does not make it JSON."""
+    for query in ("{", "[", "[1]", '{"a"', '["b"'):
+        assert read_qrels(put(tmp_path, f"{query} 0 d 1\n")).rows() == [(query, "d", 1)]
+
+
 def test_many_files_are_one_frame(tmp_path: Path) -> None:
     """A pattern reads all its files in the order of their names."""
     put(tmp_path, "q1 Q0 d 1 1.5 t\n", "a.trec")

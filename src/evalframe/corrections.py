@@ -21,9 +21,7 @@ are by the way; or those of each `pair` of systems.
 FAMILIES = ("all", "metric", "pair")
 
 
-def correct(
-    p_values: Sequence[float | None], method: Correction = "holm"
-) -> list[float | None]:
+def correct(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
     """Correct a family of p-values.
 
     Parameters

@@ -22,6 +22,7 @@ __all__ = [
     "check_rows",
     "collected",
     "conform",
+    "find_columns",
     "is_tabular",
     "keep_best",
     "pair_hash",
@@ -91,6 +92,7 @@ def conform(
     found: dict[str, str] = find_columns(shape, schema.names(), columns or {})
     if kind == "run" and "score" not in found and "rank" in found:
         frame, schema = _score_from_rank(frame, found)
+        found = {column: found[column] for column in shape.roles if column in found}
     _require(shape, found, schema.names())
     picked = [
         _coerced(pl.col(name), schema[name], shape, column, name).alias(column)
@@ -103,11 +105,12 @@ def conform(
         column == name and schema[name] == _target(shape, column, schema[name])
         for column, name in found.items()
     )
-    named = (
-        frame.select([*found] if not shape.keeps_extra else pl.all())
-        if as_they_are
-        else _cast(frame, picked, shape, found)
-    )
+    if not as_they_are:
+        named = _cast(frame, picked, shape, found)
+    elif shape.keeps_extra or schema.names() == [*found]:
+        named = frame
+    else:
+        named = frame.select(*found)
     if isinstance(named, pl.LazyFrame):
         return _check_lazily(named, shape)
     check_rows(named, shape)

@@ -19,6 +19,7 @@ from evalframe.io.samples import flat_samples
 
 __all__ = [
     "corpus_frame",
+    "frame_of",
     "qrels_frame",
     "queries_frame",
     "run_frame",

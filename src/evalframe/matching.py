@@ -28,6 +28,8 @@ MANY_RISES = 0.4
 """Share of rising scores in the probe from which a run is taken to be in no order."""
 FEW_PASS = 0.3
 """Share of the probe's rows passing the hash filter up to which it pays."""
+ROWS_PER_JUDGEMENT = 20
+"""Rows of the run for each judgement from which the hash filter is tried at all."""
 SHALLOW = 4
 """Judged documents found per query up to which counting is quicker than sorting."""
 
@@ -85,7 +87,7 @@ def _match(prepared: PreparedQrels, run: pl.DataFrame, keep: list[str]) -> pl.La
 
 
 def _filter_pays(prepared: PreparedQrels, run: pl.DataFrame) -> bool:
-    if run.height < SMALL:
+    if run.height < max(SMALL, ROWS_PER_JUDGEMENT * prepared.pairs.height):
         return False
     passing = run["doc_id"].head(PROBE).hash(SEED).is_in(prepared.doc_hashes)
     return bool(passing.sum() < FEW_PASS * passing.len())
@@ -97,32 +99,50 @@ def _place_ordered(
     """Rank by position; None where the run turns out not to be in order."""
     score = pl.col("score")
     border = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
-    matched, starts, rises = collect_all(
+    rows = run.lazy()
+    matched, starts, rises, repeats = collect_all(
         [
             _match(prepared, run, []).select("row", "pair"),
-            run.lazy().select(start=pl.arg_where(border)),
-            run.lazy().select(row=pl.arg_where(score > score.shift(1))),
+            rows.select(pl.arg_where(border)),
+            rows.select(pl.arg_where(score > score.shift(1))),
+            rows.select(pl.arg_where(score == score.shift(1))),
         ],
         _engine(run),
     )
     start = starts.to_series()
     groups = run.select(pl.col(keys).gather(start))
-    if not rises.to_series().is_in(start.implode()).all() or groups.is_duplicated().any():
+    if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.with_columns(n_retrieved=end - start)
-    return groups, _ranked_in_order(run, matched, start, end, rule)
+    return groups, _ranked_in_order(run, matched, start, end, repeats.to_series(), rule)
+
+
+def _all_in(rises: pl.Series, start: pl.Series) -> bool:
+    """Whether scores rise only where a query's block starts."""
+    return rises.len() <= start.len() and bool(rises.is_in(start.implode()).all())
 
 
 def _ranked_in_order(
-    run: pl.DataFrame, matched: pl.DataFrame, start: pl.Series, end: pl.Series, rule: TieRule
+    run: pl.DataFrame,
+    matched: pl.DataFrame,
+    start: pl.Series,
+    end: pl.Series,
+    repeats: pl.Series,
+    rule: TieRule,
 ) -> pl.DataFrame:
     """Give matched rows of an ordered run their `block`, `rank` and `score`."""
-    block = start.search_sorted(matched["row"], side="right") - 1
-    matched = matched.with_columns(block=block, start=start.gather(block), end=end.gather(block))
-    return matched.with_columns(
-        rank=settle_ties(run, matched, rule), score=run["score"].gather(matched["row"])
+    matched = matched.sort("row")
+    row = matched["row"]
+    block = start.search_sorted(row, side="right") - 1
+    matched = matched.with_columns(
+        block=block,
+        start=pl.lit(start).gather(block),
+        end=pl.lit(end).gather(block),
+        rank=row - pl.lit(start).gather(block) + 1,
+        score=pl.lit(run["score"]).gather(row),
     )
+    return settle_ties(run, matched, repeats, rule)
 
 
 def _place_unordered(
@@ -152,13 +172,15 @@ def _place_unordered(
         .sort("block", "score", "row", descending=[False, True, False]),
         engine,
     )
-    is_border = pl.col("block").ne_missing(pl.col("block").shift(1))
-    start = ordered.select(pl.arg_where(is_border)).to_series()
+    block, score = pl.col("block"), pl.col("score")
+    start = ordered.select(pl.arg_where(block.ne_missing(block.shift(1)))).to_series()
+    repeats = ordered.select(pl.arg_where(score == score.shift(1))).to_series()
     end = start.slice(1).extend(pl.Series([ordered.height], dtype=start.dtype))
     moved = ordered.select(at=pl.int_range(pl.len(), dtype=pl.UInt32), row="row").join(
         matched.select("row", "pair", "block"), on="row"
     )
-    ranked = _ranked_in_order(ordered, moved.select("pair", row="at"), start, end, rule)
+    in_order = moved.select("pair", row="at")
+    ranked = _ranked_in_order(ordered, in_order, start, end, repeats, rule)
     return groups, ranked.with_columns(moved["block"])
 
 

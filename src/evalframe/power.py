@@ -72,7 +72,7 @@ def minimum_detectable_difference(
     Examples
     --------
     >>> round(minimum_detectable_difference(0.2, 50), 4)
-    0.0809
+    0.0808
     """
     require_stats()
     _check(1.0, sd or 1.0, alpha)

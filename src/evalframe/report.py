@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,6 @@ from evalframe.engine import collect
 from evalframe.errors import MetricError, OptionError, did_you_mean
 from evalframe.frames import Duplicates, collected
 from evalframe.inputs import corpus_frame, run_frame
-from evalframe.metrics import parse
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import rank_in_list
 from evalframe.scoring import (
@@ -22,6 +21,7 @@ from evalframe.scoring import (
     Contract,
     MetricLike,
     Queries,
+    Scored,
     listed,
     score,
 )
@@ -43,17 +43,32 @@ class Report:
         A row for each metric (of each system): `metric`, `value` (the mean, or what the metric's
         `how` says: sum, geometric_mean), `how`, `queries`, `min`, `median`, `max`, `zeros`.
     counts
-        How many queries there were of each sort: see `evalframe.scoring.Scored`.
+        `queries_in_qrels`, `queries_in_run`, `scored`, `missing` (in the qrels, not in the run),
+        `extra` (in the run, not in the qrels), `without_positive`, and the mean of `judged@k` for
+        the largest cut-off; a row for each system.
     contract
         What counted, and how.
     """
 
-    per_query: pl.DataFrame
-    counts: pl.DataFrame
+    scored: Scored
     contract: Contract
-    how: Mapping[str, str]
-    qrels: PreparedQrels = field(repr=False)
-    run: pl.DataFrame = field(repr=False)
+    qrels: PreparedQrels
+    run: pl.DataFrame
+
+    @property
+    def per_query(self) -> pl.DataFrame:
+        """A row for each query (of each system) and a column for each metric."""
+        return self.scored.per_query
+
+    @property
+    def counts(self) -> pl.DataFrame:
+        """How many queries there were of each sort."""
+        return self.scored.counts
+
+    @functools.cached_property
+    def how(self) -> dict[str, str]:
+        """Each metric's name, and how its values become one: mean, sum or geometric_mean."""
+        return {metric.name: metric.how for metric in self.scored.asked}
 
     @functools.cached_property
     def summary(self) -> pl.DataFrame:
@@ -293,17 +308,10 @@ def evaluate(
     [('q1', 0.5, 0.2), ('q2', 1.0, 0.2)]
     """
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
-    asked = listed(metrics)
+    asked = listed(metrics, rel)
     prepared = prepare(qrels)
     checked = collected(run_frame(run, duplicates=duplicates), "run", duplicates)
-    scored = score(prepared, checked, asked, contract)
-    how = {
-        m.meta.output_name() if isinstance(m, pl.Expr) else str(m): (
-            "mean" if isinstance(m, pl.Expr) else parse(m).definition.summary
-        )
-        for m in asked
-    }
-    return Report(scored.per_query, scored.counts, contract, how, prepared, checked)
+    return Report(score(prepared, checked, asked, contract), contract, prepared, checked)
 
 
 def _summarised(values: pl.Expr, how: str) -> pl.Expr:

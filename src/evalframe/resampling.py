@@ -128,7 +128,9 @@ def replicated_means(
     means = np.empty((resamples, values.shape[1]))
     for rows, counts in _drawn(len(values), resamples, seed):
         means[rows] = counts @ around
-    return means / len(values) + centre
+    means /= len(values)
+    means += centre
+    return means
 
 
 def sign_flip_p(
@@ -187,9 +189,7 @@ def sign_flip_p(
             p[part][few] = _exact_sign_flip_p(differences[:, few], alternative)
     many = np.flatnonzero(~exact)
     if len(many):
-        p[many] = _drawn_sign_flip_p(
-            values, left[many], right[many], alternative, resamples, seed
-        )
+        p[many] = _drawn_sign_flip_p(values, left[many], right[many], alternative, resamples, seed)
     return p, exact
 
 
@@ -229,7 +229,7 @@ def randomised_tukey_p(
 
     require_stats()
     checked_draws(resamples, seed)
-    n, n_systems, n_metrics = values.shape
+    n, n_systems = values.shape[:2]
     means = values.mean(axis=0)
     apart = np.abs(means[:, None] - means[None, :])
     slack = ROUNDING * np.abs(values).sum(axis=(0, 1)) / n
@@ -326,13 +326,13 @@ def _studentised(
     own_error = np.sqrt(np.maximum(squares - sums**2 / n, 0.0)) / n
     # A resample of one value over and over has no spread of its own: it takes the data's.
     own_error = np.where(own_error > 1e-9 * error, own_error, np.where(error > 0, error, 1.0))
-    low, high = _quantiles(sums / n / own_error, np.broadcast_to(tails[:, None], (2, sums.shape[1])))
+    low, high = _quantiles(
+        sums / n / own_error, np.broadcast_to(tails[:, None], (2, sums.shape[1]))
+    )
     return -high * error, -low * error
 
 
-def _quantiles(
-    replicates: NDArray[np.float64], shares: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _quantiles(replicates: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each column's own quantiles, with linear interpolation: shares × columns."""
     import numpy as np
 

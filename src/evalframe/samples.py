@@ -256,7 +256,7 @@ def _scored_lazily(samples: pl.LazyFrame, chosen: list[Chosen], profile: Profile
 
 def _collected(plan: pl.LazyFrame) -> pl.DataFrame:
     heavy = [c for c in ("retrieved_contexts", "reference_contexts") if c in plan.collect_schema()]
-    scored = engine.collect(plan.drop(heavy)).sort(ORDER).drop(ORDER)
+    scored = engine.collect(plan.drop(heavy)).sort(ORDER,descending=True).drop(ORDER)
     check_rows(scored, SAMPLES)
     refuse_duplicates(scored, SAMPLES)
     return scored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, o
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.metrics import Metric, judged, parse
+from evalframe.metrics.catalogue import Summary
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import Judged, Order, judged_frame, judged_plan
 from evalframe.ties import Ties
@@ -70,21 +72,73 @@ class Contract:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A metric as it was asked for: its name, its expression, and how its values become one."""
+
+    name: str
+    expression: pl.Expr
+    how: Summary = "mean"
+    k: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Scored:
-    """The values of every query that counts, and how many queries there were.
+    """The values of every query, and how many queries there were."""
 
-    Attributes
-    ----------
-    per_query
-        `system` (where the run has one), `query_id`, and a column for each metric.
-    counts
-        One row (for each system): `queries_in_qrels`, `queries_in_run`, `scored`, `missing` (in the
-        qrels, not in the run), `extra` (in the run, not in the qrels), `without_positive`, and the
-        mean of `judged@k` over the scored queries, for the largest cut-off asked for.
-    """
+    values: pl.DataFrame
+    groups: pl.DataFrame
+    asked: list[Asked]
+    queries: Queries
 
-    per_query: pl.DataFrame
-    counts: pl.DataFrame
+    @functools.cached_property
+    def per_query(self) -> pl.DataFrame:
+        """The queries that count: `system` (if any), `query_id`, and a column for each metric."""
+        names = [metric.name for metric in self.asked]
+        return self.values.filter(_counted(self.queries)).select(*self._keys, *names)
+
+    @functools.cached_property
+    def counts(self) -> pl.DataFrame:
+        """How many queries there were of each sort, one row for each system.
+
+        `queries_in_qrels`, `queries_in_run`, `scored`, `missing` (in the qrels, not in the run),
+        `extra` (in the run, not in the qrels), `without_positive`, and the mean of `judged@k` over
+        the scored queries, for the largest cut-off asked for.
+        """
+        system = self._keys[:-1]
+        by = system or ["all"]
+        one = [] if system else [pl.lit(0).alias("all")]
+        values, groups = self.values.with_columns(one), self.groups.with_columns(one)
+        k = largest_cutoff(self.asked)
+        of_qrels = values.group_by(by, maintain_order=True).agg(
+            queries_in_qrels=pl.len(),
+            missing=(pl.col("n_retrieved") == 0).sum(),
+            without_positive=(~pl.col(POSITIVE)).sum(),
+        )
+        of_run = groups.group_by(by).agg(queries_in_run=pl.len())
+        of_scored = (
+            values.filter(_counted(self.queries))
+            .group_by(by, maintain_order=True)
+            .agg(pl.len().alias("scored"), pl.col(JUDGED).mean())
+        )
+        found = pl.col("queries_in_qrels") - pl.col("missing")
+        return (
+            of_qrels.join(of_run, on=by, how="left", maintain_order="left")
+            .join(of_scored, on=by, how="left", maintain_order="left")
+            .select(
+                *system,
+                "queries_in_qrels",
+                "queries_in_run",
+                pl.col("scored").fill_null(0),
+                "missing",
+                (pl.col("queries_in_run") - found).alias("extra"),
+                "without_positive",
+                pl.col(JUDGED).alias("judged" if k is None else f"judged@{k}"),
+            )
+        )
+
+    @property
+    def _keys(self) -> list[str]:
+        return [key for key in ("system", "query_id") if key in self.values.columns]
 
 
 def per_query(
@@ -139,53 +193,43 @@ def per_query(
     run = run_frame(run, duplicates=duplicates)
     if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
         given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
-        return _per_query_plan(given.lazy(), run.lazy(), _expressions(metrics, rel), contract)
-    return score(prepare(qrels), run, metrics, contract).per_query
+        return _per_query_plan(given.lazy(), run.lazy(), listed(metrics, rel), contract)
+    return score(prepare(qrels), run, listed(metrics, rel), contract).per_query
 
 
 def score(
-    prepared: PreparedQrels,
-    run: pl.DataFrame,
-    metrics: MetricLike | Iterable[MetricLike],
-    contract: Contract,
+    prepared: PreparedQrels, run: pl.DataFrame, asked: list[Asked], contract: Contract
 ) -> Scored:
     """Score a checked run in memory."""
-    expressions = _expressions(metrics, contract.rel)
     refuse_swapped(prepared, run)
     seen = judged_frame(prepared, run, contract.order)
     _refuse_strangers(prepared, seen)
-    k = _largest_cutoff(metrics)
     values = seen.judged.group_by("unit", maintain_order=True).agg(
-        *expressions,
+        *(metric.expression for metric in asked),
         (pl.col("relevance") > 0).any().alias(POSITIVE),
-        judged(k).alias(JUDGED),
+        judged(largest_cutoff(asked)).alias(JUDGED),
     )
-    keys = seen.units.columns[1:-1]
-    whole = seen.units.drop("unit").hstack(values.drop("unit"))
-    kept = whole.filter(_counted(contract.queries))
-    names = [expression.meta.output_name() for expression in expressions]
-    counts = _counts(whole, kept, seen.groups, keys, "judged" if k is None else f"judged@{k}")
-    return Scored(kept.select(*keys, *names), counts)
+    values = seen.units.drop("unit").hstack(values.drop("unit"))
+    return Scored(values, seen.groups, asked, contract.queries)
 
 
 POSITIVE, JUDGED = "has a positive judgement", "share judged"
 
 
 def _per_query_plan(
-    qrels: pl.LazyFrame, run: pl.LazyFrame, expressions: list[pl.Expr], contract: Contract
+    qrels: pl.LazyFrame, run: pl.LazyFrame, asked: list[Asked], contract: Contract
 ) -> pl.LazyFrame:
     judged_rows = judged_plan(qrels, run, contract.order)
     keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]
-    names = [expression.meta.output_name() for expression in expressions]
     return (
         judged_rows.group_by(keys, maintain_order=True)
         .agg(
-            *expressions,
+            *(metric.expression for metric in asked),
             pl.col("n_retrieved").first(),
             (pl.col("relevance") > 0).any().alias(POSITIVE),
         )
         .filter(_counted(contract.queries))
-        .select(*keys, *names)
+        .select(*keys, *(metric.name for metric in asked))
         .sort(keys)
     )
 
@@ -200,72 +244,29 @@ def _counted(queries: Queries) -> pl.Expr:
     return offered[queries]
 
 
-def _expressions(
-    metrics: MetricLike | Iterable[MetricLike], rel: float | None
-) -> list[pl.Expr]:
-    """One expression for each metric, named as the metric was asked for."""
-    asked = listed(metrics)
-    named: dict[str, pl.Expr] = {}
-    for wanted in asked:
-        if isinstance(wanted, pl.Expr):
-            named[wanted.meta.output_name()] = wanted
-        else:
-            named[str(wanted)] = parse(wanted).expression(rel).alias(str(wanted))
-    taken = {"system", "query_id", "unit"} & named.keys()
+def listed(metrics: MetricLike | Iterable[MetricLike], rel: float | None) -> list[Asked]:
+    """The metrics that were asked for, each once, by the name it was asked for."""
+    wanted = [metrics] if isinstance(metrics, str | Metric | pl.Expr) else list(metrics)
+    if not wanted:
+        raise MetricError("no metric was asked for; name one, for example 'ndcg@10'")
+    asked = {metric.name: metric for metric in (_asked(one, rel) for one in wanted)}
+    taken = {"system", "query_id", "unit"} & asked.keys()
     if taken:
         raise MetricError(f"a metric cannot be named {taken.pop()!r}, which is a column's name")
-    return list(named.values())
+    return list(asked.values())
 
 
-def listed(metrics: MetricLike | Iterable[MetricLike]) -> list[MetricLike]:
-    """The metrics that were asked for, as a list with at least one entry."""
-    asked = [metrics] if isinstance(metrics, str | Metric | pl.Expr) else list(metrics)
-    if not asked:
-        raise MetricError("no metric was asked for; name one, for example 'ndcg@10'")
-    return asked
+def _asked(wanted: MetricLike, rel: float | None) -> Asked:
+    if isinstance(wanted, pl.Expr):
+        return Asked(wanted.meta.output_name(), wanted)
+    metric, name = parse(wanted), str(wanted)
+    expression = metric.expression(rel).alias(name)
+    return Asked(name, expression, metric.definition.summary, dict(metric.parameters).get("k"))
 
 
-def _largest_cutoff(metrics: MetricLike | Iterable[MetricLike]) -> int | None:
-    parsed = [parse(m) for m in listed(metrics) if not isinstance(m, pl.Expr)]
-    cutoffs = [dict(m.parameters).get("k") for m in parsed]
-    return max((k for k in cutoffs if k is not None), default=None)
-
-
-def _counts(
-    whole: pl.DataFrame,
-    kept: pl.DataFrame,
-    groups: pl.DataFrame,
-    keys: list[str],
-    judged_name: str,
-) -> pl.DataFrame:
-    """How many queries there were of each sort, one row for each system."""
-    system = keys[:-1]
-    of_qrels = whole.group_by(system or pl.lit(0).alias("all"), maintain_order=True).agg(
-        queries_in_qrels=pl.len(),
-        missing=(pl.col("n_retrieved") == 0).sum(),
-        without_positive=(~pl.col(POSITIVE)).sum(),
-    )
-    of_run = groups.group_by(system or pl.lit(0).alias("all")).agg(queries_in_run=pl.len())
-    of_kept = kept.group_by(system or pl.lit(0).alias("all")).agg(
-        pl.len().alias("scored"), pl.col(JUDGED).mean().alias(judged_name)
-    )
-    by = system or ["all"]
-    found = pl.col("queries_in_qrels") - pl.col("missing")
-    return (
-        of_qrels.join(of_run, on=by, how="left", maintain_order="left")
-        .join(of_kept, on=by, how="left", maintain_order="left")
-        .with_columns(pl.col("scored").fill_null(0))
-        .select(
-            *system,
-            "queries_in_qrels",
-            "queries_in_run",
-            "scored",
-            "missing",
-            (pl.col("queries_in_run") - found).alias("extra"),
-            "without_positive",
-            judged_name,
-        )
-    )
+def largest_cutoff(asked: list[Asked]) -> int | None:
+    """The deepest k asked for, None where no metric has one."""
+    return max((metric.k for metric in asked if metric.k is not None), default=None)
 
 
 def _refuse_strangers(prepared: PreparedQrels, seen: Judged) -> None:
@@ -285,7 +286,7 @@ def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame) -> None:
     if not grade.dtype.is_float() or (grade == grade.round()).all():
         return
     scores = run["score"]
-    if (scores == scores.round()).all() and scores.is_between(-5, 10).all():
+    if (scores == scores.round()).all() and scores.is_between(0, 10).all():
         raise FrameError(
             "the qrels hold fractions where grades are expected and the run holds small whole "
             "numbers where scores are expected: the qrels come first, then the run. Were the two "

@@ -353,16 +353,16 @@ def _t_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArray[
     from scipy.special import stdtr
 
     mean, error = _mean_and_error(differences)
-    known = error > 0
-    t = np.where(known, mean / np.where(known, error, 1.0), np.sign(mean) * np.inf)
-    degrees = max(len(differences) - 1, 1)
-    if len(differences) < 2:
+    degrees = len(differences) - 1
+    if degrees < 1:
         return np.ones(len(mean))
-    with_0 = np.where(np.isnan(t), 0.0, t)
+    known = error > 0
+    beyond_all = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))
+    t = np.where(known, mean / np.where(known, error, 1.0), beyond_all)
     if alternative == "two-sided":
-        p = 2 * stdtr(degrees, -np.abs(with_0))
+        p = 2 * stdtr(degrees, -np.abs(t))
     else:
-        p = stdtr(degrees, -with_0 if alternative == "greater" else with_0)
+        p = stdtr(degrees, -t if alternative == "greater" else t)
     return np.where((differences == 0).all(axis=0), 1.0, p)
 
 
@@ -376,7 +376,8 @@ def _sign_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArr
         unlikely = losses if alternative == "greater" else wins
         return np.asarray(stats.binom.cdf(unlikely, n, 0.5), dtype=np.float64)
     fewer = np.minimum(wins, losses)
-    return np.minimum(1.0, 2 * np.asarray(stats.binom.cdf(fewer, n, 0.5)))
+    twice = 2 * np.asarray(stats.binom.cdf(fewer, n, 0.5), dtype=np.float64)
+    return np.clip(twice, 0.0, 1.0)
 
 
 def _wilcoxon_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArray[np.float64]:

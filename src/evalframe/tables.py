@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-__all__ = ["html_table", "markdown_table", "text_table"]
+__all__ = ["html_table", "latex_table", "latex_text", "markdown_table", "text_table"]
 
 
 def text_table(frame: pl.DataFrame) -> str:
@@ -58,3 +58,40 @@ def _shown(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    **{sign: rf"\{sign}" for sign in "&%$#_"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
+
+
+def latex_text(text: str) -> str:
+    """Text in which LaTeX's own signs stand for themselves."""
+    return "".join(LATEX.get(sign, sign) for sign in text)
+
+
+def latex_table(frame: pl.DataFrame, footnotes: Sequence[str] = ()) -> str:
+    """The frame as a LaTeX tabular with booktabs rules; footnotes follow as comments.
+
+    Names (the header and the first column) are escaped; other cells are LaTeX already.
+    """
+    head, *rows = _cells(frame)
+    body = [[latex_text(row[0]), *row[1:]] for row in rows]
+    lines = [" & ".join(row) + r" \\" for row in ([latex_text(c) for c in head], *body)]
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{l{'r' * (frame.width - 1)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(f"% {note}" for note in footnotes),
+        ]
+    )

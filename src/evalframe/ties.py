@@ -40,86 +40,86 @@ class TieRule:
         return other > own if self.greatest_first else other < own
 
 
-def settle_ties(run: pl.DataFrame, matched: pl.DataFrame, rule: TieRule) -> pl.Series:
-    """The rank of each matched row of a run whose queries stand in blocks of falling score.
+def settle_ties(
+    run: pl.DataFrame, matched: pl.DataFrame, repeats: pl.Series, rule: TieRule
+) -> pl.DataFrame:
+    """Correct the ranks of matched rows that share their score with a neighbour.
 
     Parameters
     ----------
     run
-        `score` and the rule's column.
+        A run whose queries stand in blocks of falling score.
     matched
-        `row` in the run, and `start` and `end` of the row's block.
+        `row` in the run, `start` and `end` of the row's block, and `rank`, the place in the block.
+    repeats
+        The rows whose score is that of the row before, ascending.
 
     Returns
     -------
-    pl.Series
-        Ranks in the order of `matched`. A row that shares its score with no neighbour has the rank
-        of its place; only the others are compared.
+    pl.DataFrame
+        `matched` in its order, with `rank` corrected.
     """
-    row, start, end = matched["row"], matched["start"], matched["end"]
-    rank = (row - start + 1).alias("rank")
-    if rule.column == "row" or row.len() == 0:
-        return rank
-    score = run["score"]
-    own = score.gather(row)
-    as_before = (row > start) & (score.gather(row.clip(lower_bound=1) - 1) == own)
-    as_after = (row + 1 < end) & (score.gather((row + 1).clip(upper_bound=score.len() - 1)) == own)
-    tied = as_before | as_after
-    if not tied.any():
-        return rank
-    plateaus = _plateaus(run, matched.filter(tied))
-    in_plateau = _ranks_in_plateau(run, plateaus, rule)
-    return rank.scatter(tied.arg_true(), plateaus["lo"] - plateaus["start"] + in_plateau)
+    if rule.column == "row" or repeats.len() == 0:
+        return matched
+    plateaus = _plateaus(matched, repeats)
+    tied = plateaus.filter(pl.col("hi") - pl.col("lo") > 1)
+    if tied.height == 0:
+        return matched
+    width = tied.select((pl.col("hi") - pl.col("lo")).cast(pl.UInt64).sum()).item()
+    by_comparing = width <= COMPARISONS_PER_ROW * run.height
+    above = (_by_comparing if by_comparing else _by_sorting)(run[rule.column], tied, rule)
+    rank = tied["lo"] - tied["start"] + 1 + above
+    return matched.with_columns(matched["rank"].scatter(tied["at"], rank))
 
 
-def _plateaus(run: pl.DataFrame, tied: pl.DataFrame) -> pl.DataFrame:
-    """`lo` and `hi`: the rows from `lo` up to `hi` have this row's score, in this row's block."""
-    changes = run.select(pl.arg_where(pl.col("score") != pl.col("score").shift(1))).to_series()
-    bounds = pl.concat([pl.Series([0], dtype=changes.dtype), changes])
-    bounds = bounds.extend(pl.Series([run.height], dtype=changes.dtype))
-    at = bounds.head(bounds.len() - 1).search_sorted(tied["row"], side="right")
-    return tied.select(
+def _plateaus(matched: pl.DataFrame, repeats: pl.Series) -> pl.DataFrame:
+    """`lo` and `hi`: the rows from `lo` up to `hi` have this row's score, in this row's block.
+
+    Consecutive repeats differ from their position in the list of repeats by the same number, which
+    is therefore the name of a plateau.
+    """
+    n = repeats.len()
+    plateau_of = repeats - pl.int_range(n, dtype=repeats.dtype, eager=True)
+    row = matched["row"]
+    position = repeats.search_sorted(row, side="left").clip(upper_bound=n - 1)
+    near = repeats.gather(position)
+    plateau = plateau_of.gather(position)
+    first = repeats.gather(plateau_of.search_sorted(plateau, side="left"))
+    last = repeats.gather(plateau_of.search_sorted(plateau, side="right") - 1)
+    in_plateau = (near == row) | (near == row + 1)
+    return matched.select(
+        pl.int_range(pl.len(), dtype=pl.UInt32).alias("at"),
         "row",
         "start",
-        lo=pl.max_horizontal(bounds.gather(at - 1), "start"),
-        hi=pl.min_horizontal(bounds.gather(at), "end"),
+        lo=pl.when(in_plateau).then(pl.max_horizontal(pl.lit(first) - 1, "start")).otherwise("row"),
+        hi=pl.when(in_plateau)
+        .then(pl.min_horizontal(pl.lit(last) + 1, "end"))
+        .otherwise(pl.col("row") + 1),
     )
 
 
-def _ranks_in_plateau(run: pl.DataFrame, plateaus: pl.DataFrame, rule: TieRule) -> pl.Series:
-    width = (plateaus["hi"] - plateaus["lo"]).cast(pl.UInt64).sum()
-    if width <= COMPARISONS_PER_ROW * run.height:
-        return _by_comparing(run, plateaus, rule)
-    return _by_sorting(run, plateaus, rule)
-
-
-def _by_comparing(run: pl.DataFrame, plateaus: pl.DataFrame, rule: TieRule) -> pl.Series:
-    key = run[rule.column]
-    pairs = (
-        plateaus.with_row_index("number")
-        .select("number", "row", other=pl.int_ranges("lo", "hi", dtype=pl.UInt32))
-        .explode("other")
-    )
+def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
+    """How many rows of its plateau stand above each tied row."""
+    pairs = tied.select("row", other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)).explode("other")
     above = rule.above(pl.lit(key.gather(pairs["other"])), pl.lit(key.gather(pairs["row"])))
-    counted = pairs.select("number", above=above).group_by("number").agg(pl.col("above").sum())
-    return counted.sort("number")["above"] + 1
+    end = tied.select((pl.col("hi") - pl.col("lo")).cum_sum().cast(pl.UInt32)).to_series()
+    so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series().gather(end - 1)
+    return so_far - so_far.shift(1, fill_value=0)
 
 
-def _by_sorting(run: pl.DataFrame, plateaus: pl.DataFrame, rule: TieRule) -> pl.Series:
-    """Each plateau is sorted once, however many of its rows are judged."""
+def _by_sorting(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
+    """The same, sorting each plateau once, however many of its rows are judged."""
     members = (
-        plateaus.select("lo", "hi")
+        tied.select("lo", "hi")
         .unique()
         .select("lo", row=pl.int_ranges("lo", "hi", dtype=pl.UInt32))
         .explode("row")
     )
-    key = run[rule.column].gather(members["row"])
     placed = (
-        members.with_columns(key.alias("key"))
+        members.with_columns(key.gather(members["row"]).alias("key"))
         .sort("lo", "key", descending=[False, rule.greatest_first])
         .with_columns(place=pl.int_range(pl.len(), dtype=pl.UInt32))
-        .with_columns(in_plateau=pl.col("place") - pl.col("place").min().over("lo") + 1)
+        .with_columns(above=pl.col("place") - pl.col("place").min().over("lo"))
     )
-    return plateaus.join(
-        placed.select("row", "in_plateau"), on="row", how="left", maintain_order="left"
-    )["in_plateau"]
+    above = tied.join(placed.select("row", "above"), on="row", how="left", maintain_order="left")
+    return above["above"]

@@ -15,13 +15,13 @@ from evalframe.engine import collect
 from evalframe.errors import ReadError, RowError, first_rows
 from evalframe.frames import find_columns
 from evalframe.io.files import Source
-from evalframe.io.lines import FAULTS, OnBadLine, explained, report_bad_lines
-from evalframe.io.lines import cut as shorten
+from evalframe.io.lines import FAULTS, OnBadLine, cut, explained, report_bad_lines
 from evalframe.io.positions import is_number, is_whole, positions
 from evalframe.io.saving import beside
 
 __all__ = ["Table", "read_table", "scan_table", "sniff_table", "write_table"]
 
+TEXTS = ("title", "text", "response")
 MARKS = ("\t", ",", ";", " ")
 
 
@@ -37,6 +37,8 @@ class Table:
     """Columns around whose cells blanks mean nothing."""
     numbers: Mapping[str, Any]
     """Columns of numbers, and the type of each."""
+    texts: tuple[str, ...]
+    """Columns in which an empty cell is an empty text."""
 
     @property
     def quote(self) -> str | None:
@@ -51,11 +53,11 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
         raise ReadError(f"{source.name}: no line of data, only comments or blank lines")
     shape = KINDS[kind]
     for mark in MARKS:
-        cells = [cell.strip() for cell in cut(lines[0], mark)]
+        cells = [cell.strip() for cell in _cut(lines[0], mark)]
         if len(cells) > 1 and _names_columns(shape, cells, columns):
             return _table(source, shape, mark, cells, columns, header=True)
-    mark = next((m for m in MARKS[:3] if len(cut(lines[0], m)) > 1), "\t")
-    width = len(cut(lines[0], mark))
+    mark = next((m for m in MARKS[:3] if len(_cut(lines[0], m)) > 1), "\t")
+    width = len(_cut(lines[0], mark))
     if columns and set(columns.values()) <= {f"column_{i}" for i in range(width)}:
         names = [f"column_{i}" for i in range(width)]
         return _table(source, shape, mark, names, columns, header=False)
@@ -63,12 +65,12 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
         return _ranked_table(source, lines, shape, mark, columns)
     if width == 2 and kind in ("corpus", "queries") and not columns:
         return _table(source, shape, mark, [*shape.required], columns, header=False)
-    return _table(source, shape, mark, cut(lines[0], mark), columns, header=True)
+    return _table(source, shape, mark, _cut(lines[0], mark), columns, header=True)
 
 
-def cut(line: str, mark: str) -> list[str]:
+def _cut(line: str, mark: str) -> list[str]:
     """The cells of a line: quotes count in CSV alone."""
-    if mark in ",;":
+    if mark in ",;" and "\r" not in line and "\n" not in line:
         return next(csv.reader([line], delimiter=mark), [])
     return line.split(mark)
 
@@ -126,7 +128,7 @@ def _table(
     roles = {name: shape.roles[column] for column, name in found.items()}
     grades = [name for name, role in roles.items() if role == "grade"]
     if grades and whole is None:
-        rows = [cut(line, mark) for line in source.lines()[int(header) :]]
+        rows = [_cut(line, mark) for line in source.lines()[int(header) :]]
         at = names.index(grades[0])
         whole = all(is_whole(row[at].strip().strip('"')) for row in rows if len(row) > at)
     types = {"number": pl.Float64, "whole": pl.Int64, "grade": pl.Int64 if whole else pl.Float64}
@@ -135,6 +137,7 @@ def _table(
         names=tuple(names),
         skip=source.lines_above() + 1 if header else 0,
         ids=tuple(name for name, role in roles.items() if role == "id"),
+        texts=tuple(found[column] for column in TEXTS if column in found),
         numbers={name: types[role] for name, role in roles.items() if role in types},
     )
 
@@ -143,7 +146,7 @@ def _ranked_table(
     source: Source, lines: list[str], shape: Shape, mark: str, columns: Mapping[str, str]
 ) -> Table | None:
     """Qrels or a run whose first line names no known column: CSV by position, TREC, or unknown."""
-    first, rest = cut(lines[0], mark), [cut(line, mark) for line in lines[1:]]
+    first, rest = _cut(lines[0], mark), [_cut(line, mark) for line in lines[1:]]
     headed = any(
         not is_number(cell.strip()) and rest and all(len(r) > i and is_number(r[i]) for r in rest)
         for i, cell in enumerate(first)
@@ -173,7 +176,8 @@ def _scan(source: Source, table: Table) -> pl.LazyFrame:
     )
     trimmed = [pl.col(name).str.strip_chars(" \t\r") for name in (*table.ids, *table.numbers)]
     blank = pl.all_horizontal(pl.col(name).is_null() for name in table.names)
-    plan = plan.filter(~blank).with_columns(trimmed)
+    filled = [pl.col(name).fill_null("") for name in table.texts]
+    plan = plan.filter(~blank).with_columns(*trimmed, *filled)
     if table.mark == "\t" and table.skip:
         plan = plan.with_columns(_unquoted(name) for name in table.names)
     return plan
@@ -219,7 +223,7 @@ def _open_quote(source: Source, table: Table) -> ReadError | None:
     at, line = found[0]
     return ReadError(
         f"{source.name}, line {at}: a quote opens here and does not close, or stands inside a cell "
-        f"without being doubled: {shorten(line)!r}"
+        f"without being doubled: {cut(line)!r}"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,7 @@ __all__ = [
     "Source",
     "decompressed",
     "find",
+    "is_remote",
     "look_through",
     "with_head",
 ]
@@ -33,7 +35,7 @@ HEAD = 1 << 16
 """Bytes of a file that are looked at before it is read."""
 
 REMOTE = ("hf://", "s3://", "s3a://", "gs://", "gcs://", "az://", "abfs://", "abfss://", "adl://",
-          "http://", "https://")  # fmt: skip
+          "http://", "https://", "file://")  # fmt: skip
 
 COMPRESSED: dict[bytes, Compression] = {
     b"\x1f\x8b": "gzip",
@@ -52,6 +54,9 @@ FOREIGN = {
     b"ORC": "an ORC file",
     b"Obj\x01": "an Avro file",
 }
+JSON = re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*[\]{]')
+"""How JSON begins; an id in a TREC file may begin with a brace or bracket too."""
+
 UTF_MARKS = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -144,7 +149,7 @@ def find(path: str | os.PathLike[str], *, storage_options: dict[str, Any] | None
     name = os.fspath(path)
     if not isinstance(name, str):
         raise ReadError(f"{name!r}: a path is a str or a path-like of str")
-    if name.startswith(REMOTE):
+    if is_remote(name):
         return _remote(name, storage_options)
     paths = _local_paths(name)
     start = _starts(paths[0])
@@ -175,8 +180,19 @@ def with_head(source: Source) -> Source:
     if source.head or not source.remote:
         return source
     plan = pl.scan_lines(list(source.paths), n_rows=200, **source.options)
-    head = "\n".join(collect(plan, "in-memory").to_series()) + "\n"
+    try:
+        lines = collect(plan, "in-memory").to_series()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source.name}: there is no such object") from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReadError(f"{source.name}: it cannot be fetched: {error}") from error
+    head = "\n".join(lines) + "\n"
     return replace(source, head=head.encode())
+
+
+def is_remote(name: str) -> bool:
+    """Whether a name is a URI, which Polars fetches."""
+    return name.startswith(REMOTE)
 
 
 def decompressed(path: str, compression: Compression, *, twice: bool = False) -> bytes:
@@ -295,7 +311,10 @@ def _layout(path: str, head: bytes) -> Layout:
     text = head.removeprefix(BOM).lstrip()
     if not text:
         raise ReadError(f"{path}: the file holds only white space")
-    return "json" if text[:1] in b"{[" else "text"
+    named = Path(path).name.lower().split(".")
+    if text[:1] in (b"{", b"[") and (JSON.match(text) or {"json", "jsonl", "ndjson"} & {*named}):
+        return "json"
+    return "text"
 
 
 def _refuse_cut_parquet(path: str) -> None:
@@ -312,6 +331,8 @@ def _refuse_other_text(path: str, head: bytes) -> None:
     for mark, encoding in UTF_MARKS.items():
         if head.startswith(mark):
             raise ReadError(f"{path}: the text is {encoding}; save it as UTF-8")
+    if b"\r" in head and b"\n" not in head:
+        raise ReadError(f"{path}: lines end in a lone carriage return; save it with line feeds")
     nul = head.find(b"\x00")
     if nul >= 0:
         line = head.count(b"\n", 0, nul) + 1

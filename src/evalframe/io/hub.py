@@ -18,11 +18,12 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import Kind
+from evalframe.engine import collect
 from evalframe.errors import MissingExtraError, OptionError
 from evalframe.frames import conform
 from evalframe.io.beir import Dataset
 from evalframe.io.dicts import samples_from_dicts
-from evalframe.io.files import REMOTE
+from evalframe.io.files import is_remote
 from evalframe.io.reading import read_kind
 
 __all__ = ["read_dataset", "read_ir_dataset"]
@@ -64,10 +65,10 @@ def read_dataset(
         There are no qrels of this split; those that exist are listed.
     """
     base = os.fspath(root).rstrip("/")
-    remote = base.startswith((*REMOTE, "file://"))
+    remote = is_remote(base)
     if not remote and not Path(base).expanduser().is_dir():
         raise FileNotFoundError(f"{base}: there is no such folder")
-    base = base if remote else os.path.expanduser(base)
+    base = base if remote else glob.escape(os.path.expanduser(base))
     prefix = f"{language}-" if language else ""
     corpus = _texts(base, [f"{prefix}corpus"], split, remote, storage_options)
     queries = _texts(base, [f"{prefix}queries", f"{prefix}query"], split, remote, storage_options)
@@ -149,7 +150,8 @@ def _texts(
 def _qrels(
     base: str, configs: list[str], split: str, remote: bool, options: dict[str, Any] | None
 ) -> str:
-    sibling = re.sub(r"(@[^/]*)?$", r"-qrels\1", base, count=1)
+    revision = re.search(r"@[^/]*$", base) if remote else None
+    sibling = f"{base[: revision.start()]}-qrels{revision.group()}" if revision else f"{base}-qrels"
     places = [(base, config) for config in configs]
     places += [(sibling, config) for config in ("", "data", "default", "qrels")]
     for where, config in places:
@@ -196,7 +198,7 @@ def _present(pattern: str, remote: bool, options: dict[str, Any] | None) -> bool
         if pattern.endswith(".parquet"):
             pl.scan_parquet(pattern, **extra).collect_schema()
         else:
-            pl.scan_lines(pattern, n_rows=1, **extra).collect_schema()
+            collect(pl.scan_lines(pattern, n_rows=1, **extra))
     except (pl.exceptions.PolarsError, OSError):
         return False
     return True
@@ -226,4 +228,5 @@ def _splits(pattern: str, remote: bool) -> set[str]:
 def _holds(base: str, remote: bool) -> str:
     if remote:
         return ""
-    return "; the folder holds " + (", ".join(sorted(os.listdir(base))[:10]) or "nothing")
+    names = sorted(os.path.basename(path) for path in glob.glob(f"{base}/*"))
+    return "; the folder holds " + (", ".join(names[:10]) or "nothing")

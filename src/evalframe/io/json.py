@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ NESTED: dict[Kind, Callable[[Any], pl.DataFrame]] = {
     "queries": queries_from_dict,
     "corpus": corpus_from_dict,
 }
+FIRST_KEY = re.compile(r'\{\s*"((?:[^"\\]|\\.)*)"\s*:\s*[\[{]')
 PEEKED = 10_000
 """Lines from which a lazy plan learns the types of the columns."""
 
@@ -35,7 +37,7 @@ def read_json(
     source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine = "error"
 ) -> pl.DataFrame:
     """Read JSON or JSONL into a frame. A bare `NaN` is null; `Infinity` is a number."""
-    if not _is_lines(source):
+    if not _is_lines(source, kind):
         return pl.concat([_whole(path, source, kind) for path in source.paths], how="diagonal")
     try:
         plan = _scan(source, kind, columns, None)
@@ -49,7 +51,7 @@ def read_json(
 
 def scan_json(source: Source, kind: Kind, columns: Mapping[str, str]) -> pl.LazyFrame:
     """Plan the reading of JSONL; JSON that is one value is read at once, and given as a plan."""
-    if _is_lines(source):
+    if _is_lines(source, kind):
         return _scan(source, kind, columns, PEEKED)
     return read_json(source, kind, columns).lazy()
 
@@ -81,27 +83,36 @@ def read_cbor(source: Source, kind: Kind) -> pl.DataFrame:
     return pl.concat(frames, how="diagonal")
 
 
-def _is_lines(source: Source) -> bool:
-    """Whether each line is a record; one line alone is, unless it holds nested dicts."""
+def _is_lines(source: Source, kind: Kind) -> bool:
+    """Whether each line is a record, and not the whole file one value."""
     if source.remote:
         return not source.name.removesuffix(".gz").removesuffix(".zst").endswith(".json")
     head = source.head.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
     if head.startswith("["):
         return False
-    first, _, rest = head.partition("\n")
     try:
-        record = json.loads(first)
-    except ValueError:
-        # A long first record does not fit the head; pretty-printed JSON ends its first line early.
-        return not rest and len(head) > 1000 and '"' in first[:100] and ": {" not in first[:100]
-    nested = all(isinstance(value, Mapping) for value in record.values()) if record else False
-    return bool(rest.strip()) or not (nested or _is_plain_map(record))
+        _, end = json.JSONDecoder().raw_decode(head)
+    except (ValueError, RecursionError):
+        return _is_long_record(head, kind)
+    return bool(head[end:].strip())
 
 
-def _is_plain_map(record: Mapping[str, Any]) -> bool:
-    """Whether a lone object looks like `{id: text}` or `{query: [doc, …]}`, not like a record."""
-    known = {n for shape in KINDS.values() for c in shape.roles for n in shape.names_for(c)}
-    return not known & {*record} and all(isinstance(v, str | list) for v in record.values())
+def _is_long_record(head: str, kind: Kind) -> bool:
+    """Whether an object that does not end within the head, or is damaged, is the first of lines."""
+    first, newline, rest = head.partition("\n")
+    if newline:
+        return any(line.startswith("{") for line in rest.splitlines())
+    nested = FIRST_KEY.match(first)
+    known = {n for column in KINDS[kind].roles for n in KINDS[kind].names_for(column)}
+    return not nested or nested.group(1) in known
+
+
+def _is_record(value: Mapping[str, Any], kind: Kind) -> bool:
+    """Whether an object's keys are those of a row (or of columns), not ids."""
+    shape = KINDS[kind]
+    found = find_columns(shape, [*value], {})
+    needed = [column for column in shape.required if column != "score" or "rank" not in found]
+    return bool(found) and all(column in found for column in needed)
 
 
 def _scan(
@@ -163,21 +174,23 @@ def _whole(path: str, source: Source, kind: Kind) -> pl.DataFrame:
 
 
 def _from_value(value: Any, path: str, kind: Kind) -> pl.DataFrame:
+    """A list of records, one record, a dict of columns, `{"data": [records]}`, or nested dicts."""
     if isinstance(value, list):
         return _from_records(value, path)
-    lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], Mapping)]
-    if kind == "samples" or (
-        len(lists) == 1 and not all(isinstance(v, Mapping | list) for v in value.values())
-    ):
-        if len(lists) == 1:
-            return _from_records(lists[0], path)
-        if value and all(isinstance(v, list) for v in value.values()):
-            return pl.DataFrame(value, strict=False)
     if not value:
         raise ReadError(f"{path}: an empty JSON object")
-    if kind in NESTED:
-        return NESTED[kind](value)
-    return _from_records([value], path)
+    if _is_record(value, kind):
+        if all(isinstance(v, list) for v in value.values()):
+            return pl.DataFrame(value, strict=False)
+        return _from_records([value], path)
+    lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], Mapping)]
+    if len(lists) == 1 and not all(isinstance(v, Mapping | list) for v in value.values()):
+        return _from_records(lists[0], path)
+    return (
+        NESTED[kind](value)
+        if kind in NESTED
+        else _from_records(lists[0] if lists else [value], path)
+    )
 
 
 def _from_records(records: list[Any], path: str) -> pl.DataFrame:
@@ -188,10 +201,10 @@ def _from_records(records: list[Any], path: str) -> pl.DataFrame:
         raise ReadError(
             f"{path}: a list of objects is wanted, and it holds {cut(json.dumps(other))}"
         )
-    return from_records(records, {})
+    return _as_frame(records, {})
 
 
-def from_records(records: list[dict[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
+def _as_frame(records: list[dict[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
     """Rows as a frame; a column whose values are of several types becomes JSON text."""
     names = dict.fromkeys(key for record in records for key in record)
     columns = []
@@ -231,4 +244,4 @@ def _by_line(
         report_texts(source, bad, "each should be one JSON object", on_bad_line)
     if not records:
         raise ReadError(f"{source.name}: no line of it is a JSON object")
-    return from_records(records, _ids(source, kind, columns))
+    return _as_frame(records, _ids(source, kind, columns))

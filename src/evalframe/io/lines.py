@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.errors import ReadError, one_of
+from evalframe.errors import ReadError
 from evalframe.io.files import Source
 
 __all__ = [
@@ -66,7 +66,6 @@ def report_texts(
     total: int | None = None,
 ) -> None:
     """Raise or warn with lines that are known already, as (path, line number, text)."""
-    one_of("on_bad_line", on_bad_line, ("error", "skip"))
     total = len(bad) if total is None else total
     shown = [f"  {path}, line {at}: {cut(line)!r}" for path, at, line in bad[:SHOWN]]
     if total > len(shown):
@@ -88,7 +87,7 @@ def explained(source: Source, error: Exception) -> ReadError:
     """What Polars could not read, in terms of the file."""
     text = str(error)
     if "utf" in text.lower():
-        known = undecodable(source)
+        known = _undecodable(source)
         if known is not None:
             return known
     if isinstance(error, OSError):
@@ -99,7 +98,7 @@ def explained(source: Source, error: Exception) -> ReadError:
     return ReadError(f"{source.name}: {first_line(error)}")
 
 
-def undecodable(source: Source) -> ReadError | None:
+def _undecodable(source: Source) -> ReadError | None:
     """The error for the first line of a source that is not UTF-8, if there is one."""
     if source.remote or source.compression:
         return None

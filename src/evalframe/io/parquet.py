@@ -116,6 +116,8 @@ def scan_parquet(source: Source) -> pl.LazyFrame:
             **source.options,
         )
         names = plan.collect_schema().names()
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{source.name}: there is no such object") from error
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReadError(
             f"{source.name}: this Parquet cannot be read: {first_line(error)}"

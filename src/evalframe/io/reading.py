@@ -10,7 +10,7 @@ import polars as pl
 
 from evalframe.columns import Kind
 from evalframe.engine import collect
-from evalframe.errors import FrameError, ReadError
+from evalframe.errors import FrameError, ReadError, one_of
 from evalframe.frames import Duplicates, conform
 from evalframe.io.delimited import read_table, scan_table, sniff_table
 from evalframe.io.files import Source, find, with_head
@@ -36,6 +36,7 @@ def read_kind(
     storage_options: dict[str, Any] | None = None,
 ) -> pl.DataFrame:
     """Read a path, glob, folder or URI into a checked frame of a kind."""
+    one_of("on_bad_line", on_bad_line, ("error", "skip"))
     source = find(path, storage_options=storage_options)
     given = columns or {}
     try:

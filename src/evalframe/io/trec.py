@@ -96,10 +96,10 @@ def _positions(source: Source, kind: Kind) -> Positions:
             f"{source.name}: no line ends in the first {len(source.head):,} bytes; "
             f"this is no {kind} table"
         )
-    return positions([split(line) for line in lines], kind, source.name)
+    return positions([_split(line) for line in lines], kind, source.name)
 
 
-def split(line: str) -> list[str]:
+def _split(line: str) -> list[str]:
     """The words of a line, by C's idea of white space (str.split knows more of it)."""
     for mark in "\t\r\x0b\x0c":
         line = line.replace(mark, " ")
@@ -111,13 +111,13 @@ def _separator(source: Source, found: Positions) -> str:
     lines = source.lines()
     for mark in (" ", "\t"):
         if all(
-            len(cells := line.split(mark)) == len(found.names) and split(line) == cells
+            len(cells := line.split(mark)) == len(found.names) and _split(line) == cells
             for line in lines
         ):
             return mark
     if all(
         len(cells := line.split("\t")) == len(found.names)
-        and split(line) == [cell.strip(" ") for cell in cells]
+        and _split(line) == [cell.strip(" ") for cell in cells]
         for line in lines
     ):
         return "\t "

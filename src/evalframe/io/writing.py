@@ -39,14 +39,21 @@ def write_kind(
     overwrite: bool = False,
     tag: str = "evalframe",
 ) -> None:
-    """Check a frame and write it in the format of the path's suffix."""
-    table = conform(collect(frame) if isinstance(frame, pl.LazyFrame) else frame, kind)
+    """Check a frame and write it in the format of the path's suffix.
+
+    A lazy frame goes to Parquet as it runs; for other formats it is held in memory.
+    """
     suffixes = [s.lower() for s in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in (".gz", ".zst") else ""
     suffix = suffixes[-1] if suffixes else ""
-    if suffix in (".parquet", ".pq") and not packed:
-        write_parquet(table, path, kind=kind, overwrite=overwrite)
-    elif suffix in (".arrow", ".feather", ".ipc") and not packed:
+    if suffix in (".parquet", ".pq", ".parq") and not packed:
+        if isinstance(frame, pl.LazyFrame):
+            write_parquet(conform(frame, kind), path, kind=kind, overwrite=overwrite)
+        else:
+            write_parquet(conform(frame, kind), path, kind=kind, overwrite=overwrite)
+        return
+    table = conform(collect(frame) if isinstance(frame, pl.LazyFrame) else frame, kind)
+    if suffix in (".arrow", ".feather", ".ipc") and not packed:
         with beside(path, overwrite=overwrite) as part:
             table.write_ipc(part)
     elif suffix in (".jsonl", ".ndjson"):

@@ -76,6 +76,7 @@ class Metric:
 
     definition: Definition = field(repr=False)
     parameters: tuple[tuple[str, Any], ...] = ()
+    _built: dict[float | None, pl.Expr] = field(default_factory=dict, repr=False, compare=False)
 
     def expression(self, rel: float | None = None) -> pl.Expr:
         """The expression over a query's judged rows, named by its canonical spelling.
@@ -83,6 +84,11 @@ class Metric:
         `rel` is the lowest grade that counts as relevant, for metrics that do not state their own
         and that do not work on grades themselves.
         """
+        if rel not in self._built:
+            self._built[rel] = self._build(rel)
+        return self._built[rel]
+
+    def _build(self, rel: float | None) -> pl.Expr:
         arguments = dict(self.parameters)
         inherits = "rel" in self.definition.parameters and not self.definition.graded
         if rel is not None and inherits and "rel" not in arguments:
@@ -100,11 +106,15 @@ class Metric:
 
 
 class Catalogue(Mapping[str, Definition]):
-    """All metrics by name, in the order of their registration."""
+    """All metrics by name, in the order of their registration.
+
+    `parsed` keeps the spellings that were read since the last registration.
+    """
 
     def __init__(self) -> None:
         """Start empty."""
         self._definitions: dict[str, Definition] = {}
+        self.parsed: dict[str, Metric] = {}
 
     def __getitem__(self, name: str) -> Definition:
         """The metric of that name."""
@@ -128,6 +138,7 @@ class Catalogue(Mapping[str, Definition]):
                     f"{name!r} already stands for the metric {other.name!r}; choose another name"
                 )
         self._definitions[definition.name] = definition
+        self.parsed.clear()
 
 
 CATALOGUE = Catalogue()

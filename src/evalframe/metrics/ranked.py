@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import polars as pl
 
 from evalframe.errors import MetricError
@@ -300,7 +303,9 @@ def iprec_mean(rounding: str = "nearest", rel: float | None = None) -> pl.Expr:
     >>> evf.evaluate({"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}, ["11pt_avg"]).metrics
     {'11pt_avg': 0.5}
     """
-    return pl.sum_horizontal(_interpolated(tenth / 10, rounding, rel) for tenth in range(11)) / 11
+    # A horizontal sum adds in no fixed order.
+    levels = [_interpolated(tenth / 10, rounding, rel) for tenth in range(11)]
+    return functools.reduce(operator.add, levels) / 11
 
 
 def _interpolated(recall: float, rounding: str, rel: float | None) -> pl.Expr:

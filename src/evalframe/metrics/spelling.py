@@ -58,6 +58,12 @@ def parse(spelling: str | Metric) -> Metric:
         return spelling
     if not isinstance(spelling, str):
         raise MetricError(f"a metric is named by a string, not by {type(spelling).__name__}")
+    if spelling not in CATALOGUE.parsed:
+        CATALOGUE.parsed[spelling] = _read(spelling)
+    return CATALOGUE.parsed[spelling]
+
+
+def _read(spelling: str) -> Metric:
     text = spelling.strip()
     matched = GRAMMAR.fullmatch(text)
     if matched is None:

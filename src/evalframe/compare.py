@@ -1,0 +1,373 @@
+"""Compare systems on the same queries: means with intervals, and tests of every difference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from evalframe.comparison_report import Comparison
+from evalframe.corrections import Correction, Family
+from evalframe.engine import collect
+from evalframe.errors import (
+    ColumnError,
+    EmptyError,
+    FrameError,
+    MetricError,
+    OptionError,
+    did_you_mean,
+)
+from evalframe.frames import Duplicates, is_tabular, to_polars
+from evalframe.metrics import parse
+from evalframe.pairing import align, contrasted, pairs_of
+from evalframe.prepared import prepare
+from evalframe.resampling import require_stats
+from evalframe.report import evaluate
+from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
+from evalframe.statistics import IntervalMethod, Procedure, Test
+from evalframe.ties import Ties
+
+__all__ = ["compare", "compare_frames", "lower_is_better_of", "settings_of", "values_of"]
+
+
+def compare(
+    qrels: Any,
+    runs: Any,
+    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
+    baseline: str | Sequence[str] | None = None,
+    *,
+    test: Test = "randomisation",
+    correction: Correction = "holm",
+    family: Family = "all",
+    alpha: float = 0.05,
+    interval: IntervalMethod = "bca",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+    rel: float | None = None,
+    queries: Queries = "judged",
+    ties: Ties = "trec",
+    score_dtype: Any = pl.Float64,
+    judged_only: bool = False,
+    depth: int | None = None,
+    duplicates: Duplicates = "error",
+) -> Comparison:
+    """Compare runs: evaluate each, align them by query, and test every difference.
+
+    Parameters
+    ----------
+    qrels
+        A frame, a dict or a path.
+    runs
+        Name → run (whatever `evaluate` takes), or one run with a `system` column.
+    metrics
+        See `evalframe.evaluate`.
+    baseline
+        The system, or systems, that all others are tested against; every pair without it.
+    test
+        See `evalframe.statistics.Test`. The Tukey tests look at all systems even with a baseline,
+        allow for all pairs themselves and take no further correction.
+    correction, family
+        How p-values allow for being many; see `evalframe.corrections`.
+    alpha
+        Corrected p-values below it are significant.
+    interval, confidence
+        See `evalframe.statistics.IntervalMethod`.
+    resamples, seed
+        For resampled tests and intervals. The same seed gives the same numbers.
+    rel, queries, ties, score_dtype, judged_only, depth, duplicates
+        What counts, and how; see `evalframe.Contract`. Under `queries="both"`, a pair is compared
+        on the queries that both systems have, and `dropped` names the others.
+
+    Returns
+    -------
+    Comparison
+        `.summary`, `.pairs`, `.per_query`, `.per_query_wide`, `.best`, `.table()`, `.to_latex()`,
+        `.to_markdown()`, `.power()`.
+
+    Raises
+    ------
+    EvalframeError
+        Unusable input, an option that is not offered, an unknown baseline.
+    MissingExtraError
+        numpy or scipy is not installed (`pip install "evalframe[stats]"`).
+
+    Examples
+    --------
+    >>> from evalframe.compare import compare
+    >>> qrels = {q: {"a": 1} for q in "123456"}
+    >>> good = {q: {"a": 2.0, "x": 1.0} for q in "123456"}
+    >>> poor = {q: {"x": 2.0, "a": 1.0} for q in "123456"}
+    >>> found = compare(qrels, {"good": good, "poor": poor}, ["mrr"])
+    >>> found.pairs.select("a", "b", "difference", "wins", "p").row(0)
+    ('good', 'poor', 0.5, 6, 0.03125)
+    >>> found
+    system    mrr
+    --------  --------
+    good (a)  1.0000 b
+    poor (b)  0.5000
+    a letter: significantly better than the system of that letter, p < 0.05
+    randomisation, exact; holm correction over all pairs and metrics
+    n = 6 paired queries
+    rel=None, queries=judged, ties=trec, score_dtype=Float64, judged_only=False, depth=None,
+    duplicates=error
+    """
+    require_stats()
+    procedure = Procedure(test, correction, family, alpha, interval, confidence, resamples, seed)
+    contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
+    prepared = prepare(qrels)
+    frames: dict[str, pl.DataFrame] = {}
+    counts = []
+    names: list[str] = []
+    for name, run in _named_runs(runs):
+        report = evaluate(prepared, run, metrics, **settings_of(contract))
+        held = _under_name(name, report.per_query, report.counts)
+        counts.append(held[1])
+        frames |= _by_system(held[0])
+        names = list(report.how)
+    return _compared(
+        frames,
+        ["query_id"],
+        names,
+        _baselines(baseline, frames),
+        procedure,
+        frozenset(lower_is_better_of(names)),
+        counts=pl.concat(counts),
+        contract=contract,
+    )
+
+
+def compare_frames(
+    a: Any,
+    b: Any,
+    key: str | Sequence[str] = "query_id",
+    metrics: str | Iterable[str] | None = None,
+    *,
+    names: tuple[str, str] = ("a", "b"),
+    lower_is_better: Collection[str] = (),
+    test: Test = "randomisation",
+    correction: Correction = "holm",
+    family: Family = "all",
+    alpha: float = 0.05,
+    interval: IntervalMethod = "bca",
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the values of two frames, whatever they are values of.
+
+    Parameters
+    ----------
+    a, b
+        Frames with a row for each query, or reports that hold one (`evaluate`, `evaluate_rag`).
+    key
+        The column, or columns, by which rows are paired. No two rows of a frame share it.
+    metrics
+        Columns to compare; every column of numbers that both frames have without it. A null or NaN
+        is no value: its query is dropped for that metric, and named in `dropped`.
+    names
+        What a and b are called.
+    lower_is_better
+        Metrics of which less is better, beside those of the catalogue that are so.
+    test, correction, family, alpha, interval, confidence, resamples, seed
+        See `compare`.
+
+    Returns
+    -------
+    Comparison
+        With one pair, a against b: differences are a - b.
+
+    Raises
+    ------
+    ColumnError, RowError, MetricError
+        A key that is missing or stands twice, a metric that is missing or no number, infinities.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from evalframe.compare import compare_frames
+    >>> old = pl.DataFrame({"query_id": ["1", "2", "3"], "token_f1": [0.5, 0.25, 1.0]})
+    >>> new = pl.DataFrame({"query_id": ["3", "1"], "token_f1": [1.0, 0.75]})
+    >>> compare_frames(new, old).pairs.select("difference", "n", "dropped").row(0)
+    (0.125, 2, ['2'])
+    """
+    require_stats()
+    procedure = Procedure(test, correction, family, alpha, interval, confidence, resamples, seed)
+    if len(names) != 2 or names[0] == names[1]:
+        raise OptionError(f"names must be two different names, not {names!r}")
+    keys = [key] if isinstance(key, str) else list(key)
+    frames = {name: values_of(data, keys, name) for name, data in zip(names, (a, b), strict=True)}
+    asked = _metrics_of(frames, keys, metrics)
+    return _compared(
+        {name: _with_string_ids(frame, keys) for name, frame in frames.items()},
+        keys,
+        asked,
+        (),
+        procedure,
+        frozenset({*lower_is_better, *lower_is_better_of(asked)}),
+    )
+
+
+def values_of(data: Any, keys: Sequence[str], name: str) -> pl.DataFrame:
+    """The frame of values that a report or a frame holds, with its key columns looked for."""
+    for attribute in ("per_query", "per_sample"):
+        held = getattr(data, attribute, None)
+        if isinstance(held, pl.DataFrame):
+            data = held
+    if not is_tabular(data) and type(data).__module__.partition(".")[0] != "pandas":
+        raise FrameError(
+            f"{name!r} must be a frame with a row for each query, or a report, "
+            f"not {type(data).__name__}"
+        )
+    frame = to_polars(data)
+    table = collect(frame) if isinstance(frame, pl.LazyFrame) else frame
+    for key in keys:
+        if key not in table.columns:
+            raise ColumnError(
+                f"{name!r} has no column {key!r}{did_you_mean(key, table.columns)}; it has "
+                f"{', '.join(table.columns)}. Name the key with key="
+            )
+    if table.height == 0:
+        raise EmptyError(f"{name!r} has no rows")
+    if table.select(pl.any_horizontal(pl.col(keys).is_null().any())).item():
+        raise ColumnError(f"the key of {name!r} ({', '.join(keys)}) holds nulls")
+    return table
+
+
+def lower_is_better_of(metrics: Iterable[str]) -> list[str]:
+    """Those of the names that the catalogue knows as metrics of which less is better."""
+    return [name for name in metrics if _better(name) == "lower"]
+
+
+def _better(name: str) -> str:
+    try:
+        return parse(name).definition.better
+    except MetricError:
+        return "higher"
+
+
+def _compared(
+    frames: Mapping[str, pl.DataFrame],
+    keys: Sequence[str],
+    metrics: list[str],
+    baselines: tuple[str, ...],
+    procedure: Procedure,
+    lower_is_better: frozenset[str],
+    *,
+    counts: pl.DataFrame | None = None,
+    contract: Contract | None = None,
+) -> Comparison:
+    taken = {*keys, "metric"} & frames.keys()
+    if taken:
+        raise OptionError(f"a system cannot be called {taken.pop()!r}, which is a column's name")
+    aligned = align(frames, keys, metrics)
+    summary, pairs = contrasted(
+        aligned, pairs_of(aligned.systems, baselines), procedure, lower_is_better
+    )
+    return Comparison(
+        summary,
+        pairs,
+        procedure,
+        baselines,
+        lower_is_better,
+        counts,
+        contract,
+        aligned=aligned,
+    )
+
+
+def settings_of(contract: Contract) -> dict[str, Any]:
+    """The contract as keyword arguments of `evaluate`."""
+    return {name: getattr(contract, name) for name in contract.__dataclass_fields__}
+
+
+def _named_runs(runs: Any) -> list[tuple[str | None, Any]]:
+    """Each run under its name, or the one run that names its systems itself."""
+    if not isinstance(runs, Mapping):
+        return [(None, runs)]
+    if not runs:
+        raise EmptyError("there are no runs to compare")
+    for name, run in runs.items():
+        values = run.values() if isinstance(run, Mapping) else ()
+        if any(isinstance(value, int | float) for value in values):
+            raise OptionError(
+                f"runs[{name!r}] is a single query's list: compare needs runs by name, {{name: run}}"
+            )
+    return [(str(name), run) for name, run in runs.items()]
+
+
+def _under_name(
+    name: str | None, per_query: pl.DataFrame, counts: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Values and counts with the name they were handed over under."""
+    held = counts["system"].to_list() if "system" in counts.columns else []
+    if name is None:
+        if not held:
+            raise OptionError(
+                "compare needs runs by name, {name: run}, or one run with a system column"
+            )
+        return per_query, counts
+    if len(held) > 1:
+        raise OptionError(
+            f"runs[{name!r}] holds {len(held)} systems ({', '.join(held[:5])}); hand over one run "
+            "with a system column by itself, or a run of one system under each name"
+        )
+    system = pl.lit(name).alias("system")
+    return (
+        per_query.drop("system", strict=False).select(system, pl.all()),
+        counts.drop("system", strict=False).select(system, pl.all()),
+    )
+
+
+def _by_system(per_query: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    parts = per_query.partition_by("system", as_dict=True, maintain_order=True)
+    return {str(system): part.drop("system") for (system,), part in parts.items()}
+
+
+def _baselines(
+    baseline: str | Sequence[str] | None, systems: Mapping[str, pl.DataFrame]
+) -> tuple[str, ...]:
+    named = (baseline,) if isinstance(baseline, str) else tuple(baseline or ())
+    for name in named:
+        if name not in systems:
+            raise OptionError(
+                f"baseline={name!r} is none of the systems{did_you_mean(str(name), systems)}; "
+                f"they are {', '.join(systems)}"
+            )
+    return tuple(dict.fromkeys(named))
+
+
+def _metrics_of(
+    frames: Mapping[str, pl.DataFrame],
+    keys: Sequence[str],
+    metrics: str | Iterable[str] | None,
+) -> list[str]:
+    if metrics is None:
+        first, *others = frames.values()
+        both = [c for c in first.columns if c not in keys and all(c in o.columns for o in others)]
+        found = [c for c in both if all(_is_value(f.schema[c]) for f in frames.values())]
+        if not found:
+            raise MetricError("the frames have no column of numbers in common but their key")
+        return found
+    asked = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
+    for name, frame in frames.items():
+        for metric in asked:
+            if metric not in frame.columns or metric in keys:
+                raise MetricError(
+                    f"{name!r} has no metric {metric!r}{did_you_mean(metric, frame.columns)}"
+                )
+            if not _is_value(frame.schema[metric]):
+                raise MetricError(f"{metric!r} of {name!r} is {frame.schema[metric]}, no number")
+    if not asked:
+        raise MetricError("no metric was asked for")
+    return asked
+
+
+def _is_value(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def _with_string_ids(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Ids are Strings, so that 7 and "7" are the same query whichever file they came from."""
+    return frame.with_columns(pl.col(keys).cast(pl.String))

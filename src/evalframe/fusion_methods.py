@@ -1,0 +1,325 @@
+"""Ways to fuse: each is one decorated function that says what a document is worth.
+
+A recipe has two expressions. `each` is what one list gives to a document, over the columns `score`,
+`rank` (1 is first), `n_listed` (documents of the list) and `weight` (of the system). `together`
+makes one number of what the lists that have the document give, over `value` and `weight`.
+
+Sums are taken over sorted values: so the same input gives the same bits in whatever order its rows
+come, and documents that hold the same ranks in different systems are tied.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from evalframe.errors import OptionError, did_you_mean
+
+__all__ = [
+    "METHODS",
+    "Method",
+    "Recipe",
+    "fusion",
+    "parameters_of",
+    "read_method",
+    "total",
+]
+
+SCORE, RANK, WEIGHT, VALUE = pl.col("score"), pl.col("rank"), pl.col("weight"), pl.col("value")
+
+total = VALUE.sort().sum()
+"""The sum of what the lists give."""
+n_lists = pl.len()
+"""How many lists have the document."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What one list gives to a document, and what the lists' gifts come to.
+
+    Attributes
+    ----------
+    each
+        Over the rows of all lists. A trained method finds here the columns that it learnt.
+    together
+        Over the rows of one document of one query.
+    finish
+        Turns the fused frame (`query_id`, `doc_id`, `score`, and the sum of the `weights` of the
+        lists that have the document) into the final one, where the score depends on the query's
+        other documents; called with the rows of all lists.
+    learn
+        Adds to the rows of all lists what was learnt from judged lists; see `fusion_trained`.
+    """
+
+    each: pl.Expr
+    together: pl.Expr = total
+    finish: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
+    learn: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
+
+    def reads(self, column: str) -> bool:
+        """Whether a column of the lists is looked at."""
+        named = {*self.each.meta.root_names(), *self.together.meta.root_names()}
+        return column in named or (self.learn is not None and column in ("rank", "n_listed"))
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the registry knows of a way to fuse.
+
+    Attributes
+    ----------
+    name, aliases
+        Its spellings.
+    function
+        Gives the recipe, for the method's parameters.
+    grid
+        Parameter → values that `tune` tries, where the caller names none.
+    trained
+        Whether it learns from judged queries.
+    """
+
+    name: str
+    function: Callable[..., Recipe] = field(repr=False)
+    aliases: tuple[str, ...]
+    grid: Mapping[str, tuple[Any, ...]] = field(repr=False)
+    trained: bool
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The function's parameters, in order."""
+        return dict(inspect.signature(self.function).parameters)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether systems have weights."""
+        return self.function().reads("weight")
+
+    @property
+    def title(self) -> str:
+        """The first line of the docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+
+METHODS: dict[str, Method] = {}
+
+
+def fusion(
+    *,
+    aliases: tuple[str, ...] = (),
+    grid: Mapping[str, tuple[Any, ...]] | None = None,
+    trained: bool = False,
+) -> Callable[[Callable[..., Recipe]], Callable[..., Recipe]]:
+    """Register a function as a way to fuse; its name becomes the spelling."""
+
+    def register(function: Callable[..., Recipe]) -> Callable[..., Recipe]:
+        name = function.__name__
+        METHODS[name] = Method(name, function, aliases, dict(grid or {}), trained)
+        return function
+
+    return register
+
+
+def read_method(name: str) -> Method:
+    """A method by its name or an alias; hyphens are underscores."""
+    wanted = str(name).lower().replace("-", "_")
+    spellings = {s: m for m in METHODS.values() for s in (m.name, *m.aliases)}
+    if wanted not in spellings:
+        hint = did_you_mean(wanted, spellings) or f"; choose one of {', '.join(METHODS)}"
+        raise OptionError(f"unknown fusion method {name!r}{hint}")
+    return spellings[wanted]
+
+
+def parameters_of(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters as they were given, if the method has them."""
+    unknown = [name for name in given if name not in method.parameters]
+    if unknown:
+        known = ", ".join(method.parameters) or "no parameters"
+        raise OptionError(
+            f"fusion method {method.name!r} has no parameter {unknown[0]!r}; it has {known}"
+        )
+    return dict(given)
+
+
+def _steps(first: int, last: int, step: int, per: float = 1.0) -> tuple[float, ...]:
+    return tuple(i / per for i in range(first, last + 1, step))
+
+
+def _at_least_0(name: str, value: float, upper: float | None = None) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or value < 0 or (upper is not None and value > upper):
+        limits = "at least 0" if upper is None else f"between 0 and {upper:g}"
+        raise OptionError(f"{name} must be a number {limits}, not {value!r}")
+
+
+@fusion(aliases=("reciprocal_rank_fusion",), grid={"k": tuple(range(10, 101, 10))})
+def rrf(k: float = 60) -> Recipe:
+    """Sum of 1 / (k + rank). Source: Cormack et al. 2009."""
+    _at_least_0("k", k)
+    return Recipe(1 / (k + RANK))
+
+
+@fusion()
+def isr() -> Recipe:
+    """Sum of 1 / rank², times the number of lists. Source: Mourão et al. 2015."""
+    return Recipe(_inverse_square, total * n_lists)
+
+
+@fusion()
+def log_isr() -> Recipe:
+    """Sum of 1 / rank², times ln of the number of lists. Source: Mourão et al. 2015.
+
+    A document of a single list gets 0.
+    """
+    return Recipe(_inverse_square, total * n_lists.log())
+
+
+@fusion(grid={"sigma": _steps(1, 100, 1, 100)})
+def logn_isr(sigma: float = 0.01) -> Recipe:
+    """Sum of 1 / rank², times ln(number of lists + sigma). Source: Mourão et al. 2015."""
+    _at_least_0("sigma", sigma, 1)
+    return Recipe(_inverse_square, total * (n_lists + sigma).log())
+
+
+_inverse_square = 1 / RANK.cast(pl.Float64) ** 2
+
+
+@fusion(aliases=("sum",))
+def comb_sum() -> Recipe:
+    """Sum of the scores. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE)
+
+
+@fusion(aliases=("mnz",))
+def comb_mnz() -> Recipe:
+    """Sum of the scores, times the number of lists. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE, total * n_lists)
+
+
+@fusion(aliases=("anz",))
+def comb_anz() -> Recipe:
+    """Mean of the scores over the lists that have the document. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE, total / n_lists)
+
+
+@fusion(aliases=("gmnz",), grid={"gamma": _steps(1, 100, 1, 100)})
+def comb_gmnz(gamma: float = 1.0) -> Recipe:
+    """Sum of the scores, times the number of lists to the power gamma. Source: Lee 1997."""
+    _at_least_0("gamma", gamma)
+    return Recipe(SCORE, total * n_lists.cast(pl.Float64).pow(gamma))
+
+
+@fusion(aliases=("max",))
+def comb_max() -> Recipe:
+    """Highest of the scores. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE, VALUE.max())
+
+
+@fusion(aliases=("min",))
+def comb_min() -> Recipe:
+    """Lowest of the scores of the lists that have the document. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE, VALUE.min())
+
+
+@fusion(aliases=("med", "comb_median", "median"))
+def comb_med() -> Recipe:
+    """Median of the scores of the lists that have the document. Source: Fox and Shaw 1993."""
+    return Recipe(SCORE, VALUE.median())
+
+
+@fusion(aliases=("weighted_sum", "linear"))
+def wsum() -> Recipe:
+    """Sum of weight times score."""
+    return Recipe(SCORE * WEIGHT)
+
+
+@fusion(aliases=("w_mnz", "weighted_mnz"))
+def wmnz() -> Recipe:
+    """Sum of the scores, times the sum of the weights. Source: Wu and Crestani 2002."""
+    return Recipe(SCORE, total * WEIGHT.sort().sum())
+
+
+@fusion()
+def mixed() -> Recipe:
+    """Sum of weight times score, times √ of the number of lists. Source: Wu and Crestani 2002."""
+    return Recipe(SCORE * WEIGHT, total * n_lists.sqrt())
+
+
+@fusion(aliases=("rank_biased_centroid",), grid={"phi": _steps(1, 99, 1, 100)})
+def rbc(phi: float = 0.8) -> Recipe:
+    """Sum of (1 - phi) phi^(rank - 1). Source: Bailey et al. 2017."""
+    _at_least_0("phi", phi, 1)
+    return Recipe((1 - phi) * pl.lit(float(phi)).pow(RANK - 1))
+
+
+@fusion(aliases=("bordafuse", "borda_fuse", "w_bordafuse", "weighted_bordafuse"))
+def borda() -> Recipe:
+    """Borda's count: c points for the first, c - 1 for the second, of c candidates.
+
+    Candidates are the documents that any system found for the query; those that a system did not
+    find share the points that it has left. Source: Aslam and Montague 2001.
+    """
+    above_middle = pl.col("n_listed") / 2 - (RANK.cast(pl.Float64) - 1)
+    return Recipe(above_middle * WEIGHT, finish=_points)
+
+
+@fusion(aliases=("condorcetfuse", "w_condorcet", "weighted_condorcet"))
+def condorcet() -> Recipe:
+    """1 + the number of candidates that a majority of systems ranks lower; a draw counts half.
+
+    A system ranks what it found above what it did not find. Every pair of a query's candidates is
+    compared, so that cost and memory grow with their square. Where no majorities go round in a
+    circle the order is the only one that agrees with all of them; ranx, whose order depends on
+    chance where they do, gives the same scores where there are no draws either.
+    Source: Copeland 1951; Montague and Aslam 2002.
+    """
+    return Recipe(RANK * WEIGHT, finish=_duels)
+
+
+def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
+    """Add what all lists give to every candidate, and the half of c - 1 for each that has it."""
+    all_weights = (
+        lists.select("system", "weight").unique().select(all_weights=WEIGHT.sort().sum())
+    )
+    given_away = (
+        lists.group_by("system", "query_id", "weight")
+        .agg(n=pl.len())
+        .group_by("query_id")
+        .agg(weighted_rows=(WEIGHT * pl.col("n")).sort().sum())
+    )
+    of_query = fused.group_by("query_id").agg(c=pl.len().cast(pl.Int64))
+    c = pl.col("c")
+    for_all = (pl.col("all_weights") * (c + 1) - pl.col("weighted_rows")) / 2
+    return (
+        fused.join(of_query, on="query_id")
+        .join(given_away, on="query_id")
+        .join(all_weights, how="cross")
+        .with_columns(score=SCORE + pl.col("weights") * (c - 1) / 2 + for_all)
+    )
+
+
+def _duels(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
+    """Net votes of one document over another: those of lists with both, and of lists with one."""
+    listed = lists.select("system", "query_id", "doc_id", "rank", "weight")
+    other = listed.select("system", "query_id", pl.col("doc_id").alias("other"), below="rank")
+    direction = (pl.col("below") > RANK).cast(pl.Int8) - (pl.col("below") < RANK).cast(pl.Int8)
+    met = (
+        listed.join(other, on=["system", "query_id"])
+        .group_by("query_id", "doc_id", "other")
+        .agg(votes=(WEIGHT * direction).sort().sum())
+    )
+    against = fused.select("query_id", pl.col("doc_id").alias("other"), other_weights="weights")
+    net = pl.col("votes").fill_null(0.0) + pl.col("weights") - pl.col("other_weights")
+    is_other = pl.col("doc_id") != pl.col("other")
+    won = (
+        fused.select("query_id", "doc_id", "weights")
+        .join(against, on="query_id")
+        .join(met, on=["query_id", "doc_id", "other"], how="left")
+        .select("query_id", "doc_id", won=pl.when(is_other).then((net.sign() + 1) / 2).otherwise(1))
+        .group_by("query_id", "doc_id")
+        .agg(score=pl.col("won").sum())
+    )
+    return fused.drop("score").join(won, on=["query_id", "doc_id"])

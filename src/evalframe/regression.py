@@ -1,0 +1,189 @@
+"""A gate for tests: values may not drop by more than is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import polars as pl
+
+from evalframe.compare import compare_frames
+from evalframe.comparison_report import Comparison
+from evalframe.corrections import Correction, correct
+from evalframe.errors import MetricError, OptionError, RegressionError, one_of
+from evalframe.resampling import Alternative
+from evalframe.statistics import OF_PAIRS, Test, between_0_and_1, paired_test
+
+__all__ = ["assert_no_regression"]
+
+
+def assert_no_regression(
+    new: Any,
+    old: Any,
+    metrics: str | Iterable[str] | None = None,
+    *,
+    max_drop: float | Mapping[str, float] = 0.0,
+    alpha: float | None = None,
+    key: str | Sequence[str] = "query_id",
+    lower_is_better: Collection[str] = (),
+    missing: Literal["fail", "drop"] = "fail",
+    test: Test = "randomisation",
+    correction: Correction = "holm",
+    resamples: int = 10_000,
+    seed: int = 0,
+    shown: int = 5,
+) -> Comparison:
+    """Fail where the mean of a metric dropped, and name the queries that dropped most.
+
+    Parameters
+    ----------
+    new, old
+        Reports, or frames with a row for each query.
+    metrics
+        Columns to look at; all that both have without it.
+    max_drop
+        The mean may drop by this much: one number, or metric → number (0 where not named).
+    alpha
+        With it, a drop counts only where it is also significant: a one-sided test that new is
+        worse, corrected over the metrics, has p < alpha. Without it every larger drop counts.
+    key, lower_is_better, test, correction, resamples, seed
+        See `evalframe.compare_frames`. For a metric of which less is better, a rise is the drop.
+    missing
+        `fail` where old has a value and new has none, since a query that is lost would otherwise
+        make the mean look better; `drop` compares the queries that both have.
+    shown
+        How many queries of each metric are named.
+
+    Returns
+    -------
+    Comparison
+        Of new against old, where nothing dropped.
+
+    Raises
+    ------
+    RegressionError
+        Also an AssertionError, so that pytest shows it as a failure.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from evalframe.regression import assert_no_regression
+    >>> old = pl.DataFrame({"query_id": ["1", "2"], "mrr": [1.0, 0.5]})
+    >>> new = pl.DataFrame({"query_id": ["1", "2"], "mrr": [0.5, 0.5]})
+    >>> assert_no_regression(new, old, max_drop=0.3).pairs["difference"].to_list()
+    [-0.25]
+    >>> assert_no_regression(new, old, max_drop=0.1)
+    Traceback (most recent call last):
+    ...
+    evalframe.errors.RegressionError: mrr fell from 0.7500 to 0.5000, by 0.2500 where 0.1000 is
+    allowed. Queries that dropped most:
+      query_id='1', old=1.0, new=0.5, change=-0.5
+    """
+    one_of("missing", missing, ("fail", "drop"))
+    one_of("test", test, OF_PAIRS)
+    if alpha is not None:
+        between_0_and_1("alpha", alpha)
+    compared = compare_frames(
+        new,
+        old,
+        key,
+        metrics,
+        names=("new", "old"),
+        lower_is_better=lower_is_better,
+        test=test,
+        correction=correction,
+        resamples=resamples,
+        seed=seed,
+        interval="t",
+    )
+    allowed = _allowed(max_drop, compared.metrics)
+    worse = {
+        row["metric"]: (-1 if row["metric"] in compared.lower_is_better else 1) * row["difference"]
+        for row in compared.pairs.to_dicts()
+        if row["difference"] is not None
+    }
+    # A drop that is the allowed one but for rounding is allowed.
+    dropped = {m: d for m, d in worse.items() if -d > allowed[m] + 1e-12}
+    if alpha is not None:
+        p = _p_of_drops(compared, list(worse), test, correction, resamples, seed)
+        dropped = {m: d for m, d in dropped.items() if p[m] < alpha}
+    complaints = [
+        _complaint(compared, m, allowed[m], None if alpha is None else p[m], shown) for m in dropped
+    ]
+    if missing == "fail":
+        complaints += _lost(compared, shown)
+    if complaints:
+        raise RegressionError("\n".join(complaints))
+    return compared
+
+
+def _allowed(max_drop: float | Mapping[str, float], metrics: Sequence[str]) -> dict[str, float]:
+    given = max_drop if isinstance(max_drop, Mapping) else dict.fromkeys(metrics, max_drop)
+    for metric, drop in given.items():
+        if metric not in metrics:
+            raise MetricError(f"max_drop names {metric!r}, which is not compared")
+        if isinstance(drop, bool) or not isinstance(drop, int | float) or not drop >= 0:
+            raise OptionError(f"max_drop must be a number of at least 0, not {drop!r}")
+    return {metric: given.get(metric, 0.0) for metric in metrics}
+
+
+def _p_of_drops(
+    compared: Comparison,
+    metrics: Sequence[str],
+    test: Test,
+    correction: Correction,
+    resamples: int,
+    seed: int,
+) -> dict[str, float]:
+    found = []
+    for metric in metrics:
+        both = compared.per_query_wide.filter(pl.col("metric") == metric).drop_nulls()
+        is_worse: Alternative = "greater" if metric in compared.lower_is_better else "less"
+        result = paired_test(
+            both["new"], both["old"], test, alternative=is_worse, resamples=resamples, seed=seed
+        )
+        found.append(result.p)
+    corrected = correct(found, correction)
+    return {m: p for m, p in zip(metrics, corrected, strict=True) if p is not None}
+
+
+def _complaint(
+    compared: Comparison, metric: str, allowed: float, p: float | None, shown: int
+) -> str:
+    row = compared.pairs.filter(pl.col("metric") == metric).row(0, named=True)
+    rises = metric in compared.lower_is_better
+    by = abs(row["difference"])
+    queries = (
+        compared.per_query_wide.filter(pl.col("metric") == metric)
+        .drop_nulls()
+        .with_columns(change=pl.col("new") - pl.col("old"))
+        .filter(pl.col("change") > 0 if rises else pl.col("change") < 0)
+        .sort("change", *compared.aligned.keys.columns, descending=[rises, False])
+        .select(*compared.aligned.keys.columns, "old", "new", "change")
+    )
+    chance = "" if p is None else f" (p = {p:.4g})"
+    return (
+        f"{metric} {'rose' if rises else 'fell'} from {row['mean_b']:.4f} to {row['mean_a']:.4f}, "
+        f"by {by:.4f} where {allowed:.4f} is allowed{chance}. Queries that dropped most:\n"
+        + _listed(queries, shown)
+    )
+
+
+def _lost(compared: Comparison, shown: int) -> list[str]:
+    lost = compared.per_query_wide.filter(pl.col("old").is_not_null() & pl.col("new").is_null())
+    return [
+        f"{metric}: {rows.height} queries that had a value have none now. "
+        f"First rows:\n{_listed(rows.drop('metric', 'new'), shown)}"
+        for (metric,), rows in lost.partition_by(
+            "metric", as_dict=True, maintain_order=True
+        ).items()
+    ]
+
+
+def _listed(rows: pl.DataFrame, shown: int) -> str:
+    lines = [
+        "  " + ", ".join(f"{name}={value!r}" for name, value in row.items())
+        for row in rows.head(shown).to_dicts()
+    ]
+    more = [f"  … and {rows.height - shown} more"] if rows.height > shown else []
+    return "\n".join([*lines, *more])
