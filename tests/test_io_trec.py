@@ -79,7 +79,7 @@ def test_the_fast_road_gives_way_to_a_later_surprise(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    ["q Q0 d 1 high t", "q Q0 d", "q Q0 my doc 1 2.0 t", "q Q0 d\x00 1 2.0 t",
+    ["q Q0 d 1 high t", "q Q0 d", "q Q0 my doc 1 2.0 t", "q Q0 d\x00 1 2.0 t", "q Q0 d 1 2.0\x00 t",
      "q\u00a0x 1"],
 )  # fmt: skip
 def test_a_line_that_does_not_fit_is_named(tmp_path: Path, odd: str) -> None:

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from evalframe import samples as samples_room
 from evalframe import single_pair
 from evalframe.errors import ColumnError, EmptyError, MetricError, OptionError, RowError
-from evalframe.metrics.rag_catalogue import RAG_METRICS
 from evalframe.metrics.rag_reasons import TAKEN_OUT, is_undelivered
-from evalframe.samples import DEFAULT_METRICS, evaluate_rag, per_sample
+from evalframe.samples import DEFAULT_METRICS, RAG_METRICS, evaluate_rag, per_sample
 from evalframe.samples_report import RagReport
 from evalframe.text import PROFILES, Profile
 
@@ -130,6 +129,15 @@ def test_order_is_only_order(rows: list[dict[str, Any]], random: Any) -> None:
     once, again = evaluate_rag(frame, metrics=ALL), evaluate_rag(frame[order], metrics=ALL)
     assert again.per_sample.equals(once.per_sample[order])
     assert again.summary.equals(once.summary)
+
+
+def test_means_do_not_depend_on_order() -> None:
+    """Many values in any order have the same mean to the last bit."""
+    frame = plain.samples(400)
+    report = evaluate_rag(frame, metrics=ALL)
+    for seed in range(3):
+        shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
+        assert evaluate_rag(shuffled, metrics=ALL).summary.equals(report.summary)
 
 
 def test_pieces_are_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,12 +67,13 @@ DOC_NAMES = (
 
 QRELS = Shape(
     kind="qrels",
-    roles={"query_id": "id", "doc_id": "id", "relevance": "grade"},
+    roles={"query_id": "id", "doc_id": "id", "relevance": "grade", "subtopic": "id"},
     required=("query_id", "doc_id", "relevance"),
-    key=("query_id", "doc_id"),
+    key=("query_id", "doc_id", "subtopic"),
     aliases={
         "query_id": QUERY_NAMES,
         "doc_id": DOC_NAMES,
+        "subtopic": ("subtopic_id", "intent", "aspect"),
         "relevance": ("rel", "label", "grade", "score", "judgment", "judgement", "gold"),
     },
 )

@@ -22,8 +22,8 @@ from evalframe.frames import Duplicates, is_tabular, to_polars
 from evalframe.metrics import parse
 from evalframe.pairing import align, contrasted, pairs_of
 from evalframe.prepared import prepare
-from evalframe.resampling import require_stats
 from evalframe.report import evaluate
+from evalframe.resampling import require_stats
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
 from evalframe.statistics import IntervalMethod, Procedure, Test
 from evalframe.ties import Ties
@@ -292,7 +292,7 @@ def _named_runs(runs: Any) -> list[tuple[str | None, Any]]:
         values = run.values() if isinstance(run, Mapping) else ()
         if any(isinstance(value, int | float) for value in values):
             raise OptionError(
-                f"runs[{name!r}] is a single query's list: compare needs runs by name, {{name: run}}"
+                f"runs[{name!r}] is one query's list: compare needs runs by name, {{name: run}}"
             )
     return [(str(name), run) for name, run in runs.items()]
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
+from evalframe.closed_tests import OF_PAIRS
 from evalframe.errors import MetricError, OptionError, did_you_mean
 from evalframe.pairing import Aligned
 from evalframe.power import minimum_detectable_difference, queries_needed
-from evalframe.statistics import OF_PAIRS, Procedure
+from evalframe.statistics import Procedure
 from evalframe.tables import html_table, latex_table, text_table
 
 __all__ = ["Comparison"]

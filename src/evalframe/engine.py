@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import polars as pl
 
-__all__ = ["collect", "collect_all", "is_lazy"]
+__all__ = ["batches", "collect", "collect_all", "is_lazy"]
 
 Engine = Literal["in-memory", "streaming"]
 
@@ -25,3 +25,8 @@ def collect(plan: pl.LazyFrame, engine: Engine = "streaming") -> pl.DataFrame:
 def collect_all(plans: Sequence[pl.LazyFrame], engine: Engine = "streaming") -> list[pl.DataFrame]:
     """Run several plans together, so that what they share is done once."""
     return pl.collect_all(plans, engine=engine)
+
+
+def batches(plan: pl.LazyFrame, rows: int) -> Iterator[pl.DataFrame]:
+    """Run one plan and give its rows in their order, about so many at a time."""
+    yield from plan.collect_batches(maintain_order=True, chunk_size=rows, engine="streaming")

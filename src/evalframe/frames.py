@@ -63,6 +63,7 @@ def conform(
     *,
     columns: Mapping[str, str] | None = None,
     duplicates: Duplicates = "error",
+    check_plans: bool = True,
 ) -> Frame:
     """Give a frame its kind's columns, types and order, and check its rows.
 
@@ -76,6 +77,9 @@ def conform(
         The house's name → the frame's own name, where the frame uses a name that is not known.
     duplicates
         See `Duplicates`. Lazy frames are never looked through whole.
+    check_plans
+        Make a lazy frame fail on nulls and NaN when it runs. Without it, whoever runs the plan
+        checks its rows.
 
     Raises
     ------
@@ -112,7 +116,7 @@ def conform(
     else:
         named = frame.select(*found)
     if isinstance(named, pl.LazyFrame):
-        return _check_lazily(named, shape)
+        return _check_lazily(named, shape) if check_plans else named
     check_rows(named, shape)
     if duplicates == "best":
         return keep_best(named, shape)

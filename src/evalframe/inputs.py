@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import KINDS, Kind
 from evalframe.errors import ColumnError, EmptyError, FrameError
-from evalframe.frames import Duplicates, conform, find_columns, is_tabular, to_polars
+from evalframe.frames import Duplicates, collected, conform, find_columns, is_tabular, to_polars
 from evalframe.io import dicts
 from evalframe.io.libraries import from_ranx
 from evalframe.io.reading import read_kind, scan_kind
@@ -23,10 +24,14 @@ __all__ = [
     "qrels_frame",
     "queries_frame",
     "run_frame",
+    "run_or_plan",
     "samples_frame",
 ]
 
 AnyFrame = pl.DataFrame | pl.LazyFrame
+
+LARGE = 32_000_000
+"""Bytes from which a file is read as a stream."""
 
 NESTED: dict[Kind, Any] = {
     "qrels": dicts.qrels_from_dict,
@@ -95,6 +100,34 @@ def run_frame(
     [('q1', 'd1', 0.5)]
     """
     return frame_of(data, "run", columns, duplicates, lazy)
+
+
+def run_or_plan(data: Any, *, duplicates: Duplicates = "error") -> AnyFrame:
+    """A run to be read once: a checked frame, or a plan where the run is lazy or a large file.
+
+    The rows of a plan have not been checked; a request to look through the whole run for duplicates
+    needs it in memory.
+
+    >>> run_or_plan({"q1": {"d1": 0.5}}).rows()
+    [('q1', 'd1', 0.5)]
+    """
+    whole = duplicates != "error"
+    if isinstance(data, str | os.PathLike):
+        if whole or 0 <= _bytes_of(data) < LARGE:
+            return read_kind(data, "run", duplicates=duplicates)
+        return scan_kind(data, "run", check_plans=False)
+    if isinstance(data, pl.LazyFrame):
+        plan = conform(data, "run", check_plans=False)
+        return collected(plan, "run", duplicates) if whole else plan
+    return frame_of(data, "run", None, duplicates)
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> int:
+    """How large a file or folder is; -1 where that is not to be seen from here."""
+    place = Path(path)
+    if place.is_dir():
+        return sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    return place.stat().st_size if place.is_file() else -1
 
 
 def queries_frame(

@@ -15,10 +15,21 @@ import polars as pl
 
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
-from evalframe.prepared import SEED, PreparedQrels
+from evalframe.prepared import SEED, Lookup, PreparedQrels
 from evalframe.ties import TieRule, Ties, settle_ties
 
-__all__ = ["Placed", "place"]
+__all__ = [
+    "Found",
+    "Placed",
+    "count_above",
+    "keys_of",
+    "looks_unordered",
+    "match",
+    "number",
+    "place",
+    "place_in_memory",
+    "place_ordered",
+]
 
 SMALL = 100_000
 """Rows below which the in-memory engine is quicker."""
@@ -35,6 +46,24 @@ SHALLOW = 4
 
 
 @dataclass(frozen=True)
+class Found:
+    """What was found in a run, or in a part of it.
+
+    Attributes
+    ----------
+    groups
+        `system` (where the run has one), `query_id` and `n_retrieved`, for every query of the run,
+        judged or not.
+    matched
+        `pair` (the judgement's row in the prepared qrels), `block` (the row in `groups`), `rank`
+        (1 is first) and `score`.
+    """
+
+    groups: pl.DataFrame
+    matched: pl.DataFrame
+
+
+@dataclass(frozen=True)
 class Placed:
     """The judged documents of a run and their places.
 
@@ -44,8 +73,7 @@ class Placed:
         `slot` (the system's number times the number of judgements, plus the judgement's row in the
         prepared qrels), `rank` (1 is first) and `score`.
     groups
-        `system` (where the run has one), `query_id` and `n_retrieved`, for every query of the run,
-        judged or not.
+        As in `Found`.
     systems
         The names of the systems by number, None where the run has no `system` column.
     """
@@ -56,17 +84,26 @@ class Placed:
 
 
 def place(prepared: PreparedQrels, run: pl.DataFrame, ties: Ties, score_dtype: Any) -> Placed:
-    """Find the judged documents in a run and rank them."""
-    keys = ["system", "query_id"] if "system" in run.columns else ["query_id"]
-    rule = TieRule.of(ties, run.columns)
+    """Find the judged documents of a run in memory, and rank them."""
+    keys, rule = keys_of(run.columns), TieRule.of(ties, run.columns)
     if score_dtype != pl.Float64:
         run = run.with_columns(pl.col("score").cast(score_dtype))
-    placed = None if _looks_unordered(run) else _place_ordered(prepared, run, keys, rule)
-    groups, matched = placed or _place_unordered(prepared, run, keys, rule)
-    return _numbered(prepared, groups, matched, keys)
+    return number(prepared, place_in_memory(prepared.lookup, run, keys, rule), keys)
 
 
-def _looks_unordered(run: pl.DataFrame) -> bool:
+def place_in_memory(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule) -> Found:
+    """Choose the road by looking at the run."""
+    found = None if looks_unordered(run) else place_ordered(lookup, run, keys, rule)
+    return found or _place_unordered(lookup, run, keys, rule)
+
+
+def keys_of(columns: list[str]) -> list[str]:
+    """What names one ranked list: the query, and the system where there are several."""
+    return ["system", "query_id"] if "system" in columns else ["query_id"]
+
+
+def looks_unordered(run: pl.DataFrame) -> bool:
+    """Whether so many scores rise at the head of a large run that it cannot be in order."""
     if run.height < SMALL:
         return False
     head = run["score"].head(PROBE)
@@ -77,32 +114,31 @@ def _engine(run: pl.DataFrame) -> Engine:
     return "in-memory" if run.height < SMALL else "streaming"
 
 
-def _match(prepared: PreparedQrels, run: pl.DataFrame, keep: list[str]) -> pl.LazyFrame:
-    """Rows of the run that the qrels judge: `row` in the run, `pair` in the qrels."""
-    rows = run.lazy().with_row_index("row").select("row", "query_id", "doc_id", *keep)
-    judged = prepared.pairs.lazy().select("query_id", "doc_id").with_row_index("pair")
-    if _filter_pays(prepared, run):
-        rows = rows.filter(pl.col("doc_id").hash(SEED).is_in(prepared.doc_hashes))
-    return rows.join(judged, on=["query_id", "doc_id"])
+def match(lookup: Lookup, rows: pl.LazyFrame, *, by_hash: bool) -> pl.LazyFrame:
+    """Rows of a run that are judged, with their `pair`; a hash lets few others reach the join."""
+    if by_hash:
+        rows = rows.filter(pl.col("doc_id").hash(SEED).is_in(lookup.doc_hashes))
+    return rows.join(lookup.pairs.lazy(), on=["query_id", "doc_id"])
 
 
-def _filter_pays(prepared: PreparedQrels, run: pl.DataFrame) -> bool:
-    if run.height < max(SMALL, ROWS_PER_JUDGEMENT * prepared.pairs.height):
+def _filter_pays(lookup: Lookup, run: pl.DataFrame) -> bool:
+    if run.height < max(SMALL, ROWS_PER_JUDGEMENT * lookup.pairs.height):
         return False
-    passing = run["doc_id"].head(PROBE).hash(SEED).is_in(prepared.doc_hashes)
+    passing = run["doc_id"].head(PROBE).hash(SEED).is_in(lookup.doc_hashes)
     return bool(passing.sum() < FEW_PASS * passing.len())
 
 
-def _place_ordered(
-    prepared: PreparedQrels, run: pl.DataFrame, keys: list[str], rule: TieRule
-) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+def place_ordered(
+    lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule
+) -> Found | None:
     """Rank by position; None where the run turns out not to be in order."""
     score = pl.col("score")
     border = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     rows = run.lazy()
+    numbered = rows.select("query_id", "doc_id").with_row_index("row")
     matched, starts, rises, repeats = collect_all(
         [
-            _match(prepared, run, []).select("row", "pair"),
+            match(lookup, numbered, by_hash=_filter_pays(lookup, run)).select("row", "pair"),
             rows.select(pl.arg_where(border)),
             rows.select(pl.arg_where(score > score.shift(1))),
             rows.select(pl.arg_where(score == score.shift(1))),
@@ -114,8 +150,8 @@ def _place_ordered(
     if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
-    groups = groups.with_columns(n_retrieved=end - start)
-    return groups, _ranked_in_order(run, matched, start, end, repeats.to_series(), rule)
+    groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
+    return Found(groups, _ranked_in_order(run, matched, start, end, repeats.to_series(), rule))
 
 
 def _all_in(rises: pl.Series, start: pl.Series) -> bool:
@@ -142,32 +178,30 @@ def _ranked_in_order(
         rank=row - pl.lit(start).gather(block) + 1,
         score=pl.lit(run["score"]).gather(row),
     )
-    return settle_ties(run, matched, repeats, rule)
+    ranked = settle_ties(run, matched, repeats, rule)
+    return ranked.select("pair", "block", pl.col("rank").cast(pl.UInt32), "score")
 
 
-def _place_unordered(
-    prepared: PreparedQrels, run: pl.DataFrame, keys: list[str], rule: TieRule
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule) -> Found:
     """Count the rows above each judged document, or sort where many of a query are judged."""
     engine = _engine(run)
+    rows = run.lazy().with_row_index("row")
     tie = [rule.column] if rule.column == "rank" else []
+    wanted = rows.select("row", *keys, "doc_id", "score", *tie)
     matched, groups = collect_all(
         [
-            _match(prepared, run, [*keys[:-1], "score", *tie]),
-            run.lazy().group_by(keys).agg(n_retrieved=pl.len()).sort(keys),
+            match(lookup, wanted, by_hash=_filter_pays(lookup, run)),
+            rows.group_by(keys).agg(n_retrieved=pl.len().cast(pl.UInt32)).sort(keys),
         ],
         engine,
     )
     blocks = groups.select(keys).with_row_index("block")
     matched = matched.join(blocks, on=keys)
     if matched.height <= SHALLOW * matched["block"].n_unique():
-        ranks = _count_above(run, matched, keys, rule, engine)
-        return groups, matched.join(ranks, on="row")
+        return Found(groups, collect(count_above(rows, matched, keys, rule), engine))
     needed = blocks.join(matched, on="block", how="semi")
     ordered = collect(
-        run.lazy()
-        .with_row_index("row")
-        .join(needed.lazy(), on=keys)
+        rows.join(needed.lazy(), on=keys)
         .select("block", "score", "row", *(c for c in (rule.column,) if c != "row"))
         .sort("block", "score", "row", descending=[False, True, False]),
         engine,
@@ -176,46 +210,42 @@ def _place_unordered(
     start = ordered.select(pl.arg_where(block.ne_missing(block.shift(1)))).to_series()
     repeats = ordered.select(pl.arg_where(score == score.shift(1))).to_series()
     end = start.slice(1).extend(pl.Series([ordered.height], dtype=start.dtype))
-    moved = ordered.select(at=pl.int_range(pl.len(), dtype=pl.UInt32), row="row").join(
-        matched.select("row", "pair", "block"), on="row"
-    )
-    in_order = moved.select("pair", row="at")
-    ranked = _ranked_in_order(ordered, in_order, start, end, repeats, rule)
-    return groups, ranked.with_columns(moved["block"])
+    moved = ordered.select("row", "block").with_row_index("at")
+    moved = moved.join(matched.select("row", "pair"), on="row").select("pair", "block", row="at")
+    ranked = _ranked_in_order(ordered, moved.drop("block"), start, end, repeats, rule)
+    own_block = ordered["block"].gather(start)
+    return Found(groups, ranked.with_columns(block=pl.lit(own_block).gather(pl.col("block"))))
 
 
-def _count_above(
-    run: pl.DataFrame, matched: pl.DataFrame, keys: list[str], rule: TieRule, engine: Engine
-) -> pl.DataFrame:
-    """`row` and `rank` of each match: one more than the rows of its query that stand above it."""
+def count_above(
+    rows: pl.LazyFrame, matched: pl.DataFrame, keys: list[str], rule: TieRule
+) -> pl.LazyFrame:
+    """`pair`, `block`, `rank` and `score` of each match, by counting the rows above it."""
     tie = rule.column
-    own = matched.lazy().select(*keys, own_row="row", own_score="score", own_tie=tie)
+    own = matched.lazy().select(*keys, "pair", "block", own_score="score", own_tie=tie)
     score, own_score = pl.col("score"), pl.col("own_score")
     above = (score > own_score) | rule.above(pl.col(tie), pl.col("own_tie"))
-    plan = (
-        run.lazy()
-        .with_row_index("row")
-        .select(*keys, "score", tie)
+    return (
+        rows.select(*keys, "score", tie)
         .join(own, on=keys)
         .filter(score >= own_score)
-        .group_by(row="own_row")
-        .agg(rank=above.sum() + 1)
+        .group_by("pair", "block", score="own_score")
+        .agg(rank=(above.sum() + 1).cast(pl.UInt32))
+        .select("pair", "block", "rank", "score")
     )
-    return collect(plan, engine)
 
 
-def _numbered(
-    prepared: PreparedQrels, groups: pl.DataFrame, matched: pl.DataFrame, keys: list[str]
-) -> Placed:
+def number(prepared: PreparedQrels, found: Found, keys: list[str]) -> Placed:
     """Number the systems, and give each match its slot among all judgements of all systems."""
+    groups, matched = found.groups, found.matched
     systems = None
     slot = pl.col("pair")
     if len(keys) > 1:
         systems = groups["system"].unique().sort()
-        number = pl.DataFrame([systems]).with_row_index("number")
-        of_block = groups.join(number, on="system", how="left", maintain_order="left")["number"]
+        numbers = pl.DataFrame([systems]).with_row_index("number")
+        of_block = groups.join(numbers, on="system", how="left", maintain_order="left")["number"]
         slot = slot + pl.lit(of_block.gather(matched["block"])) * prepared.pairs.height
-    matches = matched.select(slot=slot, rank=pl.col("rank").cast(pl.UInt32), score="score")
+    matches = matched.select(slot=slot, rank="rank", score="score")
     _refuse_found_twice(prepared, matches)
     return Placed(matches, groups, systems)
 

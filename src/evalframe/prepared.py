@@ -10,11 +10,28 @@ import polars as pl
 
 from evalframe.frames import collected
 from evalframe.inputs import qrels_frame
+from evalframe.subtopics import SUBTOPICS, join_subtopics, split_subtopics
 
-__all__ = ["SEED", "PreparedQrels", "prepare"]
+__all__ = ["SEED", "Lookup", "PreparedQrels", "prepare"]
 
 SEED = 0x5BD1E995
 """Seed of the hash by which documents are looked up; both sides of a match use it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Judged documents to find in a run: `query_id`, `doc_id` and `pair`, the judgement's row."""
+
+    pairs: pl.DataFrame
+
+    @functools.cached_property
+    def doc_hashes(self) -> pl.Series:
+        """The hashes of the documents, as one list to look up in."""
+        return self.pairs.select(pl.col("doc_id").hash(SEED).unique()).to_series().implode()
+
+    def of(self, queries: pl.DataFrame) -> Lookup:
+        """What is judged for these queries only."""
+        return Lookup(self.pairs.join(queries, on="query_id", how="semi"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +42,8 @@ class PreparedQrels:
     ----------
     pairs
         `query` (number of the query), `query_id`, `doc_id`, `relevance`, `ideal_rank` (1 has the
-        highest grade); by query_id, falling grade, falling doc_id.
+        highest grade), and `subtopics` where the qrels have them; by query_id, falling grade,
+        falling doc_id. A document judged for several subtopics stands once, with its highest grade.
     """
 
     pairs: pl.DataFrame
@@ -46,14 +64,16 @@ class PreparedQrels:
         return pl.DataFrame([self.query_ids]).with_row_index("query")
 
     @functools.cached_property
-    def doc_hashes(self) -> pl.Series:
-        """The hashes of all judged documents, as one list to look up in."""
-        return self.pairs.select(pl.col("doc_id").hash(SEED).unique()).to_series().implode()
+    def lookup(self) -> Lookup:
+        """All judged documents, to be found in a run."""
+        return Lookup(self.pairs.select("query_id", "doc_id").with_row_index("pair"))
 
     @property
     def qrels(self) -> pl.DataFrame:
-        """The qrels as they stand in `pairs`: `query_id`, `doc_id`, `relevance`."""
-        return self.pairs.select("query_id", "doc_id", "relevance")
+        """The qrels in order: `query_id`, `doc_id`, `relevance`, and `subtopic` if given."""
+        if SUBTOPICS not in self.pairs.columns:
+            return self.pairs.select("query_id", "doc_id", "relevance")
+        return split_subtopics(self.pairs)
 
     def __repr__(self) -> str:
         """How many queries and judgements there are."""
@@ -80,6 +100,7 @@ def prepare(qrels: Any) -> PreparedQrels:
     if isinstance(qrels, PreparedQrels):
         return qrels
     frame = collected(qrels_frame(qrels), "qrels")
+    frame = join_subtopics(frame) if "subtopic" in frame.columns else frame
     row = pl.int_range(pl.len(), dtype=pl.UInt32)
     is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
     pairs = (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sized
 from typing import TypeVar
 
-__all__ = ["tracked"]
+__all__ = ["ticking", "tracked"]
 
 Item = TypeVar("Item")
+Part = TypeVar("Part", bound=Sized)
 
 SECONDS_BEFORE_SHOWN = 1.0
 
@@ -47,3 +48,32 @@ def tracked(
         delay=SECONDS_BEFORE_SHOWN if quiet else 0,
         disable=None if quiet else False,
     )
+
+
+def ticking(
+    parts: Iterable[Part], what: str, progress: bool | None = None
+) -> Generator[Part, None, None]:
+    """Parts of unknown number as they come; the bar counts what they hold.
+
+    Parameters are those of `tracked`.
+
+    Examples
+    --------
+    >>> [len(part) for part in ticking(["ab", "c"], "letter", progress=False)]
+    [2, 1]
+    """
+    if progress is False:
+        yield from parts
+        return
+    from tqdm.auto import tqdm
+
+    quiet = progress is None
+    with tqdm(
+        unit=f" {what}",
+        unit_scale=True,
+        delay=SECONDS_BEFORE_SHOWN if quiet else 0,
+        disable=None if quiet else False,
+    ) as bar:
+        for part in parts:
+            yield part
+            bar.update(len(part))

@@ -16,6 +16,7 @@ from evalframe.frames import Duplicates, Frame
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.matching import Placed, place
 from evalframe.prepared import PreparedQrels, prepare
+from evalframe.streaming import place_plan
 from evalframe.ties import TieRule, Ties
 
 __all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
@@ -127,9 +128,17 @@ class Judged:
     groups: pl.DataFrame
 
 
-def judged_frame(prepared: PreparedQrels, run: pl.DataFrame, order: Order) -> Judged:
-    """Rank the judged documents of a run in memory."""
-    placed = place(prepared, run, order.ties, order.score_dtype)
+def judged_frame(
+    prepared: PreparedQrels,
+    run: pl.DataFrame | pl.LazyFrame,
+    order: Order,
+    progress: bool | None = False,
+) -> Judged:
+    """Rank the judged documents of a run; a lazy run is never held whole."""
+    if isinstance(run, pl.DataFrame):
+        placed = place(prepared, run, order.ties, order.score_dtype)
+    else:
+        placed = place_plan(prepared, run, order.ties, order.score_dtype, progress)
     pairs, units = _for_each_system(prepared, placed)
     units = units.join(
         placed.groups, on=[*units.columns[1:]], how="left", maintain_order="left"

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import polars as pl
 
+from evalframe.closed_tests import OF_PAIRS
 from evalframe.compare import compare_frames
 from evalframe.comparison_report import Comparison
 from evalframe.corrections import Correction, correct
 from evalframe.errors import MetricError, OptionError, RegressionError, one_of
 from evalframe.resampling import Alternative
-from evalframe.statistics import OF_PAIRS, Test, between_0_and_1, paired_test
+from evalframe.statistics import Test, between_0_and_1, paired_test
 
 __all__ = ["assert_no_regression"]
 

@@ -12,8 +12,8 @@ from polars.dataframe.group_by import GroupBy
 
 from evalframe.engine import collect
 from evalframe.errors import MetricError, OptionError, did_you_mean
-from evalframe.frames import Duplicates, collected
-from evalframe.inputs import corpus_frame, run_frame
+from evalframe.frames import Duplicates
+from evalframe.inputs import corpus_frame, run_or_plan
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import rank_in_list
 from evalframe.scoring import (
@@ -53,7 +53,7 @@ class Report:
     scored: Scored
     contract: Contract
     qrels: PreparedQrels
-    run: pl.DataFrame
+    run: pl.DataFrame | pl.LazyFrame
 
     @property
     def per_query(self) -> pl.DataFrame:
@@ -193,7 +193,7 @@ class Report:
         return both.join(collect(texts), on="doc_id", how="left", maintain_order="left")
 
     def _ranked_list(self, query_id: str, system: str | None) -> pl.DataFrame:
-        rows = self.run.filter(pl.col("query_id") == query_id)
+        rows = collect(self.run.lazy().filter(pl.col("query_id") == query_id))
         if self._system:
             names = self.counts["system"].to_list()
             if system not in names:
@@ -264,6 +264,7 @@ def evaluate(
     judged_only: bool = False,
     depth: int | None = None,
     duplicates: Duplicates = "error",
+    progress: bool | None = None,
 ) -> Report:
     """Evaluate a run, or several systems at once.
 
@@ -271,7 +272,7 @@ def evaluate(
     ----------
     qrels, run
         Frames, dicts or paths; qrels first. With a `system` column in the run, every system is
-        scored on every query.
+        scored on every query. Lazy frames and large files are streamed, never held whole.
     metrics
         Spellings (see `evalframe.metrics.parse`), metrics, or expressions over the judged frame.
     rel
@@ -283,6 +284,9 @@ def evaluate(
         How the run is put in order; see `evalframe.ranking.Order`.
     duplicates
         See `evalframe.frames.Duplicates`.
+    progress
+        A bar over the rows of a run that is read as a stream: None shows it after a second where
+        somebody waits for it.
 
     Returns
     -------
@@ -310,8 +314,8 @@ def evaluate(
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     asked = listed(metrics, rel)
     prepared = prepare(qrels)
-    checked = collected(run_frame(run, duplicates=duplicates), "run", duplicates)
-    return Report(score(prepared, checked, asked, contract), contract, prepared, checked)
+    read = run_or_plan(run, duplicates=duplicates)
+    return Report(score(prepared, read, asked, contract, progress), contract, prepared, read)
 
 
 def _summarised(values: pl.Expr, how: str) -> pl.Expr:

@@ -13,13 +13,13 @@ from evalframe import engine
 from evalframe.columns import SAMPLES
 from evalframe.errors import ColumnError, one_of
 from evalframe.frames import check_rows, refuse_duplicates
-from evalframe.metrics.rag_catalogue import Chosen, choose
+from evalframe.metrics.rag_catalogue import RAG_METRICS, Chosen, choose
 from evalframe.metrics.rag_values import rag_values
 from evalframe.samples_checks import checked_samples
 from evalframe.samples_report import RagReport, report_of
 from evalframe.text import PROFILES, Profile
 
-__all__ = ["DEFAULT_METRICS", "evaluate_rag", "per_sample"]
+__all__ = ["DEFAULT_METRICS", "RAG_METRICS", "evaluate_rag", "per_sample"]
 
 DEFAULT_METRICS = (
     "exact_match",
@@ -71,7 +71,7 @@ def per_sample(
         `response`, `reference` or `references`, `retrieved_contexts`, `reference_contexts`,
         `retrieved_context_ids`, `reference_context_ids`; their other usual names are understood.
     metrics
-        Names out of `evalframe.metrics.rag_catalogue.RAG_METRICS`, such as `token_f1` or
+        Names out of `RAG_METRICS`, which says what each needs, such as `token_f1` or
         `context_coverage@0.8`. Each names its column.
     profile
         What counts as the same words: `squad_v1`, `squad_v2`, `unicode` or `cjk`; see
@@ -256,7 +256,7 @@ def _scored_lazily(samples: pl.LazyFrame, chosen: list[Chosen], profile: Profile
 
 def _collected(plan: pl.LazyFrame) -> pl.DataFrame:
     heavy = [c for c in ("retrieved_contexts", "reference_contexts") if c in plan.collect_schema()]
-    scored = engine.collect(plan.drop(heavy)).sort(ORDER,descending=True).drop(ORDER)
+    scored = engine.collect(plan.drop(heavy)).sort(ORDER).drop(ORDER)
     check_rows(scored, SAMPLES)
     refuse_duplicates(scored, SAMPLES)
     return scored

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from evalframe.engine import collect
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
@@ -198,11 +199,15 @@ def per_query(
 
 
 def score(
-    prepared: PreparedQrels, run: pl.DataFrame, asked: list[Asked], contract: Contract
+    prepared: PreparedQrels,
+    run: pl.DataFrame | pl.LazyFrame,
+    asked: list[Asked],
+    contract: Contract,
+    progress: bool | None = False,
 ) -> Scored:
-    """Score a checked run in memory."""
+    """Score a checked run, or a plan of one, which is then streamed."""
     refuse_swapped(prepared, run)
-    seen = judged_frame(prepared, run, contract.order)
+    seen = judged_frame(prepared, run, contract.order, progress)
     _refuse_strangers(prepared, seen)
     values = seen.judged.group_by("unit", maintain_order=True).agg(
         *(metric.expression for metric in asked),
@@ -280,12 +285,12 @@ def _refuse_strangers(prepared: PreparedQrels, seen: Judged) -> None:
     )
 
 
-def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame) -> None:
+def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame | pl.LazyFrame) -> None:
     """Refuse fractions where grades should be and small whole numbers where scores should be."""
     grade = prepared.pairs["relevance"]
     if not grade.dtype.is_float() or (grade == grade.round()).all():
         return
-    scores = run["score"]
+    scores = collect(run.lazy().select("score").head(1000)).to_series()
     if (scores == scores.round()).all() and scores.is_between(0, 10).all():
         raise FrameError(
             "the qrels hold fractions where grades are expected and the run holds small whole "

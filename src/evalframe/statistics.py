@@ -6,23 +6,16 @@ are paired by their keys in `evalframe.compare`, which calls what is here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from evalframe.closed_tests import OF_PAIRS, differences_of, intervals_of, p_values_of
 from evalframe.corrections import CORRECTIONS, FAMILIES, Correction, Family
 from evalframe.errors import EmptyError, OptionError, RowError, one_of
-from evalframe.resampling import (
-    ALTERNATIVES,
-    ROUNDING,
-    Alternative,
-    bootstrap_intervals,
-    checked_draws,
-    require_stats,
-    sign_flip_p,
-)
+from evalframe.resampling import ALTERNATIVES, Alternative, checked_draws, require_stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,10 +29,9 @@ __all__ = [
     "PairedResult",
     "Procedure",
     "Test",
+    "between_0_and_1",
     "difference_interval",
-    "intervals_of",
     "mean_interval",
-    "p_values_of",
     "paired_test",
 ]
 
@@ -70,7 +62,6 @@ TESTS = (
     "tukey_unblocked",
     "randomised_tukey",
 )
-OF_PAIRS = TESTS[:5]
 
 IntervalMethod = Literal["bca", "percentile", "studentised", "t"]
 """How an interval of a mean is made: three bootstrap methods, and Student's t."""
@@ -287,150 +278,10 @@ def difference_interval(
     return _interval(_paired(a, b), np.array([1]), method, confidence, resamples, seed)
 
 
-def intervals_of(
-    values: NDArray[np.float64],
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    *,
-    method: IntervalMethod,
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Intervals of many contrasts; see `evalframe.resampling.bootstrap_intervals`."""
-    import numpy as np
-
-    if method != "t":
-        return bootstrap_intervals(
-            values,
-            left,
-            right,
-            method=method,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-        )
-    from scipy.special import stdtrit  # type: ignore[import-untyped]
-
-    mean, error = _mean_and_error(_differences(values, left, right))
-    degrees = max(len(values) - 1, 1)
-    reach = np.float64(stdtrit(degrees, (1 + confidence) / 2)) * error
-    return mean - reach, mean + reach
-
-
-def p_values_of(
-    values: NDArray[np.float64],
-    left: NDArray[np.intp],
-    right: NDArray[np.intp],
-    *,
-    test: Test,
-    alternative: Alternative = "two-sided",
-    resamples: int,
-    seed: int,
-) -> tuple[NDArray[np.float64], list[str], list[int | None]]:
-    """The p of many contrasts, how each came about, and how many resamples were drawn for it."""
-    if test == "randomisation":
-        p, exact = sign_flip_p(
-            values, left, right, alternative=alternative, resamples=resamples, seed=seed
-        )
-        methods = ["randomisation, " + ("exact" if e else "Monte Carlo") for e in exact]
-        return p, methods, [None if e else resamples for e in exact]
-    differences = _differences(values, left, right)
-    if test == "mcnemar":
-        _refuse_other_than_0_and_1(values)
-    p = CLOSED[test](differences, alternative)
-    return p, [NAMES[test]] * len(left), [None] * len(left)
-
-
 def between_0_and_1(name: str, value: object) -> None:
     """Refuse what is no number between 0 and 1."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise OptionError(f"{name} must be a number between 0 and 1, not {value!r}")
-
-
-def _t_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArray[np.float64]:
-    import numpy as np
-    from scipy.special import stdtr
-
-    mean, error = _mean_and_error(differences)
-    degrees = len(differences) - 1
-    if degrees < 1:
-        return np.ones(len(mean))
-    known = error > 0
-    beyond_all = np.where(mean == 0, 0.0, np.copysign(np.inf, mean))
-    t = np.where(known, mean / np.where(known, error, 1.0), beyond_all)
-    if alternative == "two-sided":
-        p = 2 * stdtr(degrees, -np.abs(t))
-    else:
-        p = stdtr(degrees, -t if alternative == "greater" else t)
-    return np.where((differences == 0).all(axis=0), 1.0, p)
-
-
-def _sign_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArray[np.float64]:
-    import numpy as np
-    from scipy import stats  # type: ignore[import-untyped]
-
-    wins, losses = (differences > 0).sum(axis=0), (differences < 0).sum(axis=0)
-    n = wins + losses
-    if alternative != "two-sided":
-        unlikely = losses if alternative == "greater" else wins
-        return np.asarray(stats.binom.cdf(unlikely, n, 0.5), dtype=np.float64)
-    fewer = np.minimum(wins, losses)
-    twice = 2 * np.asarray(stats.binom.cdf(fewer, n, 0.5), dtype=np.float64)
-    return np.clip(twice, 0.0, 1.0)
-
-
-def _wilcoxon_p(differences: NDArray[np.float64], alternative: Alternative) -> NDArray[np.float64]:
-    """Many queries at once; few of them one by one, for each chooses its own exact method."""
-    import numpy as np
-    from scipy import stats
-
-    p = np.ones(differences.shape[1])
-    some = np.flatnonzero((differences != 0).any(axis=0))
-    if len(differences) < 2 or not len(some):
-        return p
-    at_once = [some] if len(differences) > 50 else [some[i : i + 1] for i in range(len(some))]
-    for columns in at_once:
-        found = stats.wilcoxon(differences[:, columns], alternative=alternative, axis=0)
-        p[columns] = found.pvalue
-    return p
-
-
-CLOSED: Mapping[str, Callable[[NDArray[np.float64], Alternative], NDArray[np.float64]]] = {
-    "t": _t_p,
-    "wilcoxon": _wilcoxon_p,
-    "sign": _sign_p,
-    "mcnemar": _sign_p,
-}
-NAMES = {
-    "t": "paired t",
-    "wilcoxon": "Wilcoxon signed rank",
-    "sign": "sign, exact",
-    "mcnemar": "McNemar, exact",
-}
-
-
-def _differences(
-    values: NDArray[np.float64], left: NDArray[np.intp], right: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    import numpy as np
-
-    alone = right < 0
-    return values[:, left] - np.where(alone, 0.0, values[:, np.where(alone, 0, right)])
-
-
-def _mean_and_error(
-    differences: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The mean of each column and its standard error, which is 0 where all rows say the same."""
-    import numpy as np
-
-    n = len(differences)
-    flat = np.ptp(differences, axis=0) <= ROUNDING * np.abs(differences).max(axis=0)
-    if n < 2:
-        return differences.mean(axis=0), np.zeros(differences.shape[1])
-    error = differences.std(axis=0, ddof=1) / np.sqrt(n)
-    return differences.mean(axis=0), np.where(flat, 0.0, error)
 
 
 def _interval(
@@ -455,7 +306,7 @@ def _interval(
         resamples=resamples,
         seed=seed,
     )
-    mean = float(_differences(values, left, right).mean())
+    mean = float(differences_of(values, left, right).mean())
     drawn = (None, None) if method == "t" else (resamples, seed)
     return Interval(float(low[0]), float(high[0]), mean, len(values), confidence, method, *drawn)
 
@@ -481,12 +332,3 @@ def _column(values: Any, name: str) -> NDArray[np.float64]:
     if series.null_count() or not series.is_finite().all():
         raise RowError(f"{name} holds nulls, NaN or infinite values; drop or fill them first")
     return np.asarray(series.to_numpy(), dtype=np.float64)
-
-
-def _refuse_other_than_0_and_1(values: NDArray[np.float64]) -> None:
-    others = values[(values != 0) & (values != 1)]
-    if len(others):
-        raise OptionError(
-            f"mcnemar compares values of 0 and 1, but there is {others[0]!r}; take another test, "
-            "or a metric such as success@10"
-        )

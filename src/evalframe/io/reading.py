@@ -54,6 +54,7 @@ def scan_kind(
     *,
     columns: Mapping[str, str] | None = None,
     system: bool = False,
+    check_plans: bool = True,
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of a path, glob, folder or URI into a frame of a kind."""
@@ -63,7 +64,7 @@ def scan_kind(
         plan = _scan(source, kind, given, system)
         if kind == "samples":
             plan = flat_samples(plan)
-        return conform(plan, kind, columns=given)
+        return conform(plan, kind, columns=given, check_plans=check_plans)
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
 

@@ -27,7 +27,7 @@ __all__ = ["read_trec", "scan_trec", "write_trec"]
 Ranked = Literal["qrels", "run"]
 
 SPACE = r"[ \t\r\x0b\x0c]"
-WORD = r"[^ \t\r\x0b\x0c]+"
+WORD = r"[^ \t\r\x0b\x0c\x00]+"
 NOT_IN_IDS = ["\t", " ", "\x0b", "\x0c", "\r", "\x00"]
 ANYTHING = Marks(strays=True, comments=True)
 
@@ -199,16 +199,14 @@ def _parsed(lines: pl.LazyFrame, found: Positions, source: Source, system: bool)
         for name, dtype in _numbers(found).items()
         if name in columns
     )
-    unfit = [pl.col(name).is_null() for name in columns]
-    unfit.append(pl.col("line").str.contains("\x00", literal=True))
-    return words.with_columns(pl.any_horizontal(unfit).alias("bad"))
+    return words.with_columns(pl.any_horizontal(pl.col(columns).is_null()).alias("bad"))
 
 
 def _pattern(found: Positions, system: bool) -> str:
     """One regular expression for a line. At no character is there a choice, which is fast."""
     names = found.names if system or not found.trailing else found.names[:-1]
     words = [f"(?<{name}>{WORD})" if name else WORD for name in names]
-    end = "" if found.trailing else f"{SPACE}*$"
+    end = f"(?:{SPACE}|$)" if found.trailing else f"{SPACE}*$"
     return f"^{SPACE}*" + f"{SPACE}+".join(words) + end
 
 
