@@ -17,10 +17,20 @@ def qrels_of(text: str, query_id: str = "q") -> Qrels:
     return {query_id: {doc: int(grade) for doc, grade in pairs}}
 
 
+def subtopic_qrels_of(text: str, query_id: str = "q") -> pl.DataFrame:
+    """`"a/1:2 a/2:1 b/1:0"` as one query's judgements by subtopic: document/subtopic:grade."""
+    pairs = (pair.rsplit(":", 1) for pair in text.split())
+    rows = [(query_id, *which.split("/"), grade) for which, grade in pairs]
+    schema = ["query_id", "doc_id", "subtopic", "relevance"]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(schema, pl.String), orient="row")
+    return frame.with_columns(pl.col("relevance").cast(pl.Int64))
+
+
 def run_of(docs: str | list[str], query_id: str = "q") -> Run:
-    """`"x b a"` as one query's list, best first."""
-    docs = docs.split() if isinstance(docs, str) else docs
-    return {query_id: {doc: float(len(docs) - i) for i, doc in enumerate(docs)}}
+    """`"x b=c a"` as one query's list, best first; `=` stands between equal scores."""
+    places = docs.split() if isinstance(docs, str) else docs
+    tied = [place.split("=") if isinstance(docs, str) else [place] for place in places]
+    return {query_id: {d: float(len(tied) - i) for i, docs in enumerate(tied) for d in docs}}
 
 
 def qrels_table(qrels: Qrels) -> pl.DataFrame:

@@ -174,3 +174,10 @@ def test_the_input_is_never_changed() -> None:
     before = frame.copy()
     qrels_frame(frame)
     assert frame.equals(before)
+
+
+def test_dicts_keep_the_order_of_the_rows() -> None:
+    """Queries come in the order in which they first stand in the frame."""
+    names = [f"q{i * 7919 % 1000}" for i in range(1000)]
+    frame = pl.DataFrame({"query_id": names, "doc_id": names, "relevance": [1] * 1000})
+    assert list(to_pytrec_eval(frame)) == names

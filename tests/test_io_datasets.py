@@ -122,6 +122,7 @@ def hub_layouts(root: Path) -> dict[str, tuple[Path, dict[str, Any]]]:
     put(mteb / "data" / f"test{shard}", qrels)
     named = root / "named"
     put(named / "corpus" / f"test{shard}", corpus.rename({"_id": "id"}))
+    put(named / "corpus" / f"dev{shard}", corpus[:1])
     put(named / "query" / f"test{shard}", queries.rename({"_id": "id"}))
     put(named / "qrels" / f"test{shard}", qrels)
     many = root / "many"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from evalframe import io as ef
 from evalframe.errors import ColumnError, OptionError, RowError
 from evalframe.io import read_metadata, write_parquet
+from evalframe.io.dicts import qrels_to_dict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 ANY_ID = TEXT.filter(bool)
@@ -136,6 +140,60 @@ def test_unknown_columns_are_settled_by_naming_them(tmp_path: Path) -> None:
     assert ef.scan_qrels(path, columns=names).collect().rows() == [("1", "2", 3)]
 
 
+def test_a_fraction_below_the_sample_makes_grades_fractions(tmp_path: Path) -> None:
+    """Whole grades stay whole; one 0.5 on the last line is kept, and fails a lazy plan."""
+    path = tmp_path / "qrels.tsv"
+    text = "qid\tdocno\trel\n" + "".join(f"q\td{i}\t1\n" for i in range(20_000))
+    path.write_text(text)
+    assert ef.read_qrels(path).schema["relevance"] == pl.Int64
+    path.write_text(text + "q\te\t0.5\n")
+    assert ef.read_qrels(path)["relevance"].to_list() == [1.0] * 20_000 + [0.5]
+    with pytest.raises(pl.exceptions.PolarsError):
+        ef.scan_qrels(path).collect()
+
+
+def test_fractions_in_the_sample_are_kept(tmp_path: Path) -> None:
+    """Grades of 0.5 on the first line are no surprise, eager or lazy."""
+    path = tmp_path / "qrels.tsv"
+    path.write_text("qid\tdocno\trel\nq\td\t0.5\nq\te\t1\n")
+    assert ef.read_qrels(path)["relevance"].to_list() == [0.5, 1.0]
+    assert ef.scan_qrels(path).collect()["relevance"].to_list() == [0.5, 1.0]
+
+
+def test_a_lazy_plan_takes_ids_as_strings_from_the_start(tmp_path: Path) -> None:
+    """Ids that are numbers on the first 12,000 lines and words below are strings throughout."""
+    path = tmp_path / "queries.jsonl"
+    lines = [f'{{"_id": {i}, "text": "t"}}' for i in range(12_000)]
+    path.write_text("\n".join([*lines, '{"_id": "007", "text": "t"}']))
+    ids = ef.scan_queries(path).collect()["query_id"].to_list()
+    assert ids[0] == "0"
+    assert ids[-1] == "007"
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.dictionaries(
+        ANY_ID,
+        st.dictionaries(ANY_ID, st.integers(-(2**62), 2**62), min_size=1, max_size=3),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_ranx_lz4_of_any_grades(
+    tmp_path_factory: pytest.TempPathFactory, qrels: dict[str, dict[str, int]]
+) -> None:
+    """CBOR inside LZ4 inside LZ4, as ranx writes it, gives the same nested dicts."""
+    data = cbor2.dumps(qrels)
+    for _ in range(2):
+        sink = pa.BufferOutputStream()
+        with pa.CompressedOutputStream(sink, "lz4") as stream:
+            stream.write(data)
+        data = bytes(sink.getvalue())
+    path = tmp_path_factory.mktemp("lz4") / "qrels.lz4"
+    path.write_bytes(data)
+    assert qrels_to_dict(ef.read_qrels(path)) == qrels
+
+
 def test_msmarco_texts_without_a_header(tmp_path: Path) -> None:
     """`id<tab>text`, with quotes and commas left alone."""
     path = tmp_path / "queries.tsv"
@@ -233,6 +291,9 @@ def test_parquet_cut_by_system_and_by_query(tmp_path: Path) -> None:
         for part in (tmp_path / "cut" / "system=bm25").glob("*/*.parquet")
     ]
     assert sum(map(len, parts)) == 9
+    samples = pl.DataFrame({"query_id": ["a", "b"], "response": ["x", "y"]})
+    write_parquet(samples, tmp_path / "samples", buckets=2)
+    assert ef.read_samples(tmp_path / "samples").sort("query_id").equals(samples)
     with pytest.raises(ColumnError, match="'system' is needed"):
         write_parquet(frame.drop("system"), tmp_path / "x", by_system=True)
 
@@ -259,6 +320,36 @@ def test_an_existing_file_needs_overwrite_and_survives_a_failure(tmp_path: Path)
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "cut", "q.jsonl", "q.parquet", "q.trec", "q.tsv",
     ]  # fmt: skip
+
+
+def test_a_file_is_renamed_into_place(tmp_path: Path) -> None:
+    """Whoever holds the old file open still has it whole: it is replaced, not written over."""
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
+    ef.write_qrels(frame, tmp_path / "q.trec")
+    (tmp_path / "held").hardlink_to(tmp_path / "q.trec")
+    ef.write_qrels(frame.with_columns(relevance=2), tmp_path / "q.trec", overwrite=True)
+    assert (tmp_path / "held").read_text() == "q 0 d 1\n"
+    assert (tmp_path / "q.trec").read_text() == "q 0 d 2\n"
+
+
+def test_a_folder_comes_back_if_its_successor_cannot_be_placed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old folder is set aside last and put back when the rename fails."""
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
+    write_parquet(frame, tmp_path / "cut", buckets=2)
+    rename = os.replace
+
+    def failing(source: Path, target: Path) -> None:
+        if Path(source).name == "new":
+            raise PermissionError("no")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", failing)
+    with pytest.raises(PermissionError):
+        write_parquet(frame.with_columns(relevance=2), tmp_path / "cut", buckets=2, overwrite=True)
+    assert ef.read_qrels(tmp_path / "cut").equals(frame)
+    assert [p.name for p in tmp_path.iterdir()] == ["cut"]
 
 
 def test_a_suffix_without_a_format_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +21,8 @@ from evalframe.io import (
     write_qrels,
     write_run,
 )
+from evalframe.io.files import find
+from evalframe.io.trec import read_trec
 
 SPACES = "\t\n\x0b\x0c\r \x00"
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=SPACES), min_size=1)
@@ -251,3 +254,37 @@ def test_written_ranks_follow_score_then_doc_id(tmp_path: Path) -> None:
     assert (tmp_path / "run.trec").read_text() == (
         "q Q0 a 3 1.0 mine\nq Q0 b 2 1.0 mine\nq Q0 c 1 2.0 mine\n"
     )
+
+
+GAPS = st.text("\t \x0b\x0c\r", min_size=1, max_size=3)
+WORDS = st.text("aé\u00a0\u2003\"'#,7{", min_size=1, max_size=3)
+WHOLE = st.integers(-99, 99).map(str)
+
+
+@st.composite
+def ragged_lines(draw: st.DrawFn) -> str:
+    """A run line with any white space between, before and after, and words to spare."""
+    words = [draw(WORDS.filter(lambda w: w[0] != "#")), "Q0", draw(WORDS), draw(WHOLE)]
+    words += [draw(st.floats(allow_nan=False).map(repr)), *draw(st.lists(WORDS, min_size=1))]
+    line = words[0] + "".join(draw(GAPS) + word for word in words[1:])
+    return draw(st.sampled_from(["", " ", "\t"])) + line + draw(st.sampled_from(["", " ", "\r"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(ragged_lines() | st.sampled_from(["", " \t", "# c o m m e n t s"]), min_size=1).filter(
+        lambda lines: any(line.strip() and line[0] != "#" for line in lines)
+    )
+)
+def test_lines_are_cut_as_c_cuts_them(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    """The words of a line are those between C's white space, whichever road reads the file."""
+    wanted = []
+    for line in lines:
+        words = re.split("[\t \x0b\x0c\r]+", line.strip("\t \x0b\x0c\r"))
+        if words != [""] and not line.startswith("#"):
+            wanted.append((words[0], words[2], float(words[4]), int(words[3])))
+    path = put(tmp_path_factory.mktemp("lines"), "\n".join(lines) + "\n")
+    assert read_trec(find(path), "run").rows() == wanted
+    assert scan_run(path).collect().rows() == wanted

@@ -14,7 +14,13 @@ from evalframe.metrics import CATALOGUE, parse
 
 from .cases import Qrels, Run, collection, qrels_table, run_of, run_table
 
-SHIPPED = [CATALOGUE[name] for name in CATALOGUE if name in evf.metrics.__all__]
+SHIPPED = [
+    definition
+    for name, definition in CATALOGUE.items()
+    if name in evf.metrics.__all__
+    # Those by subtopic have laws of their own.
+    and "subtopics" not in parse(definition.example).expression().meta.root_names()
+]
 ALL = [definition.example for definition in SHIPPED] + [
     *(f"{name}@{k}" for name in ("ndcg", "precision", "recall", "map", "judged") for k in (1, 3)),
     "ndcg(gain=exp)@3",

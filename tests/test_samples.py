@@ -362,6 +362,7 @@ def test_report() -> None:
     with pytest.raises(ColumnError, match="'sistem'"):
         report.by("sistem")
     assert "missing_response" in repr(report)
+    assert json.loads(json.dumps(report.to_dict()))["coverage"] == report.coverage
 
 
 def test_report_without_a_value() -> None:
@@ -377,6 +378,7 @@ def test_report_by_hand() -> None:
     report = RagReport(metrics={"exact_match": 0.5}, coverage={"exact_match": 3}, n_samples=4)
     assert report.mean_zero_filled == {"exact_match": 0.375}
     assert report.reasons == {}
+    assert report == RagReport({"exact_match": 0.5}, {"exact_match": 3}, 4)
     assert is_undelivered("missing_response")
     assert not is_undelivered("missing_reference")
 
@@ -386,6 +388,7 @@ BAD_ROWS = [
     {"query_id": "a", "response": 3, "references": [1]},
     {"response": float("nan"), "retrieved_contexts": ["x", 3]},
     7,
+    {"query_id": "c", "response": "half \ud83d"},
 ]
 
 
@@ -399,6 +402,7 @@ def test_all_problems_at_once() -> None:
         "row 1, 'response': 3 is int; a string is wanted",
         "row 1, 'references': at 0: 1 is int",
         "row 2, 'retrieved_contexts': at 1: 3 is int",
+        "row 4, 'response': 'half \\ud83d' holds half a character",
         "row 1: query_id 'a' stands in row 0 too",
         "row 2: no query_id",
     ):
@@ -431,6 +435,8 @@ def test_all_problems_of_a_frame_at_once() -> None:
         ([], {}, EmptyError, "no samples"),
         (pl.DataFrame({"response": []}), {}, EmptyError, "no rows"),
         ([{"foo": 1}], {}, ColumnError, "no known column"),
+        ({"response": "x"}, {}, ColumnError, "one sample by itself goes into a list"),
+        ({"response": ["x"], "contexts": ["x"]}, {}, RowError, "row 0, 'contexts'.*put it into"),
         (pl.DataFrame({"foo": [1]}), {}, ColumnError, "no known column"),
         ([{"response": "x"}], {"metrics": ["token_f2"]}, MetricError, "mean 'token_f1'"),
         ([{"response": "x"}], {"metrics": ["token_f1@3"]}, MetricError, "takes no @threshold"),

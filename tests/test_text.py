@@ -86,6 +86,13 @@ def test_code_points_left_to_python(characters: pl.Series, known: pl.Series) -> 
         ]
 
 
+def test_tables_hold_all_there_is() -> None:
+    """Above the highest code point looked at, there is no punctuation and no case."""
+    for c in map(chr, range(text.HIGHEST, 0x110000)):
+        assert c.casefold() == c
+        assert unicodedata.category(c)[0] != "P"
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(ANY_TEXT | HOSTILE, min_size=1, max_size=20), st.sampled_from(PROFILES))
 def test_any_text(texts: list[str], profile: Profile) -> None:

@@ -307,11 +307,12 @@ class Comparison:
         """The test, the correction and the draws."""
         done = self.procedure
         tests = ", ".join(self.pairs["test"].drop_nulls().unique().sort().to_list())
-        corrected = (
-            f"{done.correction} correction {OVER[done.family]}"
-            if done.test in OF_PAIRS and done.correction != "none"
-            else "no correction"
-        )
+        if done.test not in OF_PAIRS:
+            corrected = "allows for all pairs of each metric"
+        elif done.correction == "none":
+            corrected = "no correction"
+        else:
+            corrected = f"{done.correction} correction {OVER[done.family]}"
         drawn = self.pairs["test_resamples"].drop_nulls().len() > 0
         draws = f", {done.resamples} resamples, seed {done.seed}" if drawn else ""
         return f"{tests}{draws}; {corrected}"

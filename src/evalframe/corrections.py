@@ -70,7 +70,7 @@ def correct(p_values: Sequence[float | None], method: Correction = "holm") -> li
         if method == "holm":
             running = max(running, min(1.0, (n - i) * p))
         elif method == "benjamini-hochberg":
-            running = min(running, p * n / (n - i))
+            running = min(running, p * (n / (n - i)))
         else:
             running = min(1.0, n * p) if method == "bonferroni" else p
         corrected[place] = running

@@ -12,17 +12,28 @@ from typing import Any
 
 import polars as pl
 
-from evalframe import fusion_trained
 from evalframe.engine import collect
 from evalframe.errors import FrameError, OptionError
 from evalframe.frames import Duplicates, is_tabular
 from evalframe.fusion_methods import METHODS, Method, Recipe, fusion, parameters_of, read_method
+from evalframe.fusion_trained import training_lists
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.normalising import Normalisation, complete, place_in_list, read_normalisation
 from evalframe.prepared import PreparedQrels
+from evalframe.subtopics import join_subtopics
 from evalframe.ties import TieRule, Ties
 
-__all__ = ["METHODS", "Lists", "combine", "fuse", "fusion", "lists_of", "recipe_of"]
+__all__ = [
+    "METHODS",
+    "Lists",
+    "Weights",
+    "combine",
+    "fuse",
+    "fusion",
+    "lists_of",
+    "recipe_of",
+    "weight_of",
+]
 
 SMALL = 100_000
 """Rows below which the in-memory engine is quicker."""
@@ -98,10 +109,9 @@ def fuse(
 
     Examples
     --------
-    >>> import evalframe as evf
     >>> bm25 = {"q": {"a": 12.0, "b": 8.0}}
     >>> dense = {"q": {"b": 0.9, "c": 0.8}}
-    >>> evf.fuse({"bm25": bm25, "dense": dense}, "rrf", k=60)
+    >>> fuse({"bm25": bm25, "dense": dense}, "rrf", k=60)
     shape: (3, 3)
     ┌──────────┬────────┬──────────┐
     │ query_id ┆ doc_id ┆ score    │
@@ -120,16 +130,14 @@ def fuse(
     if chosen.trained and train_qrels is None:
         raise OptionError(f"{chosen.name} learns from judged queries: give train_qrels=")
     normalised = None if norm is None else read_normalisation(norm)
-    lists = lists_of(runs, recipe, normalised, weights, ties, duplicates)
+    lists = lists_of(runs, recipe, normalised, ties, duplicates)
     judged = None
     if chosen.trained:
-        learnt_from = (
-            lists
-            if train_runs is None
-            else lists_of(train_runs, recipe, normalised, None, ties, duplicates)
-        )
-        judged = _judged(learnt_from.plan, train_qrels, rel)
-    fused = combine(lists.plan, recipe, judged, depth)
+        learnt_from = lists
+        if train_runs is not None:
+            learnt_from = lists_of(train_runs, recipe, normalised, ties, duplicates)
+        judged = training_lists(learnt_from.plan, _qrels_plan(train_qrels), rel)
+    fused = combine(lists.plan, recipe, weight_of(lists.names, weights), judged, depth)
     if lists.is_lazy:
         return fused
     return collect(fused, "in-memory" if lists.height < SMALL else "streaming")
@@ -142,8 +150,9 @@ class Lists:
     Attributes
     ----------
     plan
-        `system`, `query_id`, `doc_id`, `score`, and what the recipe reads of `rank`, `n_listed`
-        and `weight`.
+        `system`, `query_id`, `doc_id`, `score`, and what the recipe reads of `rank` and `n_listed`.
+    names
+        The systems in the order they were given; none where they are a column.
     is_lazy
         Whether one of the runs was a plan.
     height
@@ -151,6 +160,7 @@ class Lists:
     """
 
     plan: pl.LazyFrame
+    names: list[str]
     is_lazy: bool
     height: int
 
@@ -171,36 +181,35 @@ def lists_of(
     runs: Any,
     recipe: Recipe,
     norm: Normalisation | None,
-    weights: Weights | None,
     ties: Ties,
     duplicates: Duplicates,
 ) -> Lists:
     """All lists with normalised scores, and with what the recipe reads of them."""
     frames = _named_frames(runs, duplicates)
-    names = [name for name in frames if name is not None]
-    weight = _weight_of(names, weights)
     matters = norm is not None and (recipe.reads("score") or not norm.keeps_order or norm.completes)
     used = norm if matters else None
-    parts = []
-    for name, frame in frames.items():
-        part = _part(frame.lazy(), name, recipe, used, ties)
-        parts.append(part)
+    parts = [_part(frame.lazy(), name, recipe, used, ties) for name, frame in frames.items()]
     plan = pl.concat(parts) if len(parts) > 1 else parts[0]
     if used is not None and used.completes:
         plan = _completed(plan, used)
-    if recipe.reads("weight"):
-        plan = plan.with_columns(weight=weight)
     return Lists(
         plan,
+        [name for name in frames if name is not None],
         any(isinstance(frame, pl.LazyFrame) for frame in frames.values()),
         sum(frame.height for frame in frames.values() if isinstance(frame, pl.DataFrame)),
     )
 
 
 def combine(
-    lists: pl.LazyFrame, recipe: Recipe, judged: pl.LazyFrame | None, depth: int | None
+    lists: pl.LazyFrame,
+    recipe: Recipe,
+    weight: pl.Expr,
+    judged: pl.LazyFrame | None,
+    depth: int | None,
 ) -> pl.LazyFrame:
     """The fused run of prepared lists."""
+    if recipe.reads("weight"):
+        lists = lists.with_columns(weight=weight)
     learnt = lists if recipe.learn is None or judged is None else recipe.learn(lists, judged)
     read = [name for name in ("weight",) if recipe.reads(name)]
     worth = learnt.select("query_id", "doc_id", *read, value=recipe.each)
@@ -267,7 +276,10 @@ def _named_frames(
 
 
 def _one_system(run: Any, name: str, duplicates: Duplicates) -> pl.DataFrame | pl.LazyFrame:
-    frame = run_frame(run, duplicates=duplicates)
+    try:
+        frame = run_frame(run, duplicates=duplicates)
+    except FrameError as error:
+        raise type(error)(f"run {name!r}: {error}") from error
     if "system" not in frame.lazy().collect_schema().names():
         return frame
     if isinstance(frame, pl.DataFrame) and frame["system"].n_unique() > 1:
@@ -279,7 +291,7 @@ def _one_system(run: Any, name: str, duplicates: Duplicates) -> pl.DataFrame | p
     return frame.drop("system")
 
 
-def _weight_of(names: list[str], weights: Weights | None) -> pl.Expr:
+def weight_of(names: list[str], weights: Weights | None) -> pl.Expr:
     """The weight of a row's system."""
     if weights is None:
         return pl.lit(1.0)
@@ -300,6 +312,7 @@ def _weight_of(names: list[str], weights: Weights | None) -> pl.Expr:
     return pl.col("system").replace_strict(system, weight, return_dtype=pl.Float64)
 
 
-def _judged(lists: pl.LazyFrame, qrels: Any, rel: float | None) -> pl.LazyFrame:
+def _qrels_plan(qrels: Any) -> pl.LazyFrame:
     given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
-    return fusion_trained.training_lists(lists, given.lazy(), rel)
+    plan = given.lazy()
+    return join_subtopics(plan) if "subtopic" in plan.collect_schema().names() else plan

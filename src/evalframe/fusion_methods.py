@@ -270,8 +270,8 @@ def borda() -> Recipe:
 def condorcet() -> Recipe:
     """1 + the number of candidates that a majority of systems ranks lower; a draw counts half.
 
-    A system ranks what it found above what it did not find. Every pair of a query's candidates is
-    compared, so that cost and memory grow with their square. Where no majorities go round in a
+    A system ranks what it found above what it did not find. All documents of a list are compared
+    with each other, so that cost and memory grow with the square of its length. Where no majorities go round in a
     circle the order is the only one that agrees with all of them; ranx, whose order depends on
     chance where they do, gives the same scores where there are no draws either.
     Source: Copeland 1951; Montague and Aslam 2002.
@@ -281,9 +281,7 @@ def condorcet() -> Recipe:
 
 def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Add what all lists give to every candidate, and the half of c - 1 for each that has it."""
-    all_weights = (
-        lists.select("system", "weight").unique().select(all_weights=WEIGHT.sort().sum())
-    )
+    all_weights = lists.select("system", "weight").unique().select(all_weights=WEIGHT.sort().sum())
     given_away = (
         lists.group_by("system", "query_id", "weight")
         .agg(n=pl.len())
@@ -302,24 +300,32 @@ def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _duels(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
-    """Net votes of one document over another: those of lists with both, and of lists with one."""
-    listed = lists.select("system", "query_id", "doc_id", "rank", "weight")
-    other = listed.select("system", "query_id", pl.col("doc_id").alias("other"), below="rank")
+    """Net votes of one document over another: those of lists with both, and of lists with one.
+
+    Where no list has both, the greater sum of weights wins, which a rank among all candidates
+    tells; only documents of the same list are paired, to put right what the rank says of them.
+    """
+    numbered = fused.drop("score").with_columns(
+        query=pl.col("query_id").rank("dense"),
+        document=pl.col("doc_id").rank("dense").over("query_id"),
+    )
+    listed = lists.join(numbered, on=["query_id", "doc_id"]).select(
+        "system", "query", "document", "weights", "rank", "weight"
+    )
+    other = listed.select(
+        "system", "query", other="document", below="rank", other_weights="weights"
+    )
     direction = (pl.col("below") > RANK).cast(pl.Int8) - (pl.col("below") < RANK).cast(pl.Int8)
-    met = (
-        listed.join(other, on=["system", "query_id"])
-        .group_by("query_id", "doc_id", "other")
-        .agg(votes=(WEIGHT * direction).sort().sum())
+    lead = pl.col("weights") - pl.col("other_weights")
+    put_right = (
+        listed.join(other, on=["system", "query"])
+        .filter(pl.col("document") != pl.col("other"))
+        .group_by("query", "document", "other")
+        .agg((WEIGHT * direction).sort().sum().alias("votes"), lead.first().alias("lead"))
+        .group_by("query", "document")
+        .agg(more=((pl.col("votes") + pl.col("lead")).sign() - pl.col("lead").sign()).sum() / 2)
     )
-    against = fused.select("query_id", pl.col("doc_id").alias("other"), other_weights="weights")
-    net = pl.col("votes").fill_null(0.0) + pl.col("weights") - pl.col("other_weights")
-    is_other = pl.col("doc_id") != pl.col("other")
-    won = (
-        fused.select("query_id", "doc_id", "weights")
-        .join(against, on="query_id")
-        .join(met, on=["query_id", "doc_id", "other"], how="left")
-        .select("query_id", "doc_id", won=pl.when(is_other).then((net.sign() + 1) / 2).otherwise(1))
-        .group_by("query_id", "doc_id")
-        .agg(score=pl.col("won").sum())
+    by_weights = pl.col("weights").rank("average").over("query_id")
+    return numbered.join(put_right, on=["query", "document"], how="left").with_columns(
+        score=by_weights + pl.col("more").fill_null(0.0)
     )
-    return fused.drop("score").join(won, on=["query_id", "doc_id"])

@@ -2,12 +2,13 @@
 
 Each method joins what it learnt to the rows of the lists. What it learns from are the lists of the
 queries that the training qrels judge: `system`, `query_id`, `rank`, `n_listed`, `hit` (1 where the
-document is relevant), `n_relevant` (documents of the query) and `n_queries` (queries of the training qrels;
-those that a system has nothing for count as lists without a hit).
+document is relevant), `n_relevant` (documents of the query) and `n_queries` (of the training qrels;
+queries that a system has nothing for count as lists without a hit).
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -164,8 +165,8 @@ def _precision_between(
     borders: tuple[int, ...],
 ) -> Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame]:
     """Learn each system's precision between two borders, however short its lists are."""
-    number = pl.sum_horizontal((PLACE > border).cast(pl.Int64) for border in borders[1:])
-    lengths = pl.Series([b - a for a, b in zip(borders, borders[1:], strict=False)])
+    number = pl.sum_horizontal((border < PLACE).cast(pl.Int64) for border in borders[1:])
+    lengths = pl.Series([b - a for a, b in itertools.pairwise(borders)])
     segment = number.alias("segment")
 
     def learn(lists: pl.LazyFrame, judged: pl.LazyFrame) -> pl.LazyFrame:

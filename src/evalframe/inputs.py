@@ -30,8 +30,8 @@ __all__ = [
 
 AnyFrame = pl.DataFrame | pl.LazyFrame
 
-LARGE = 32_000_000
-"""Bytes from which a file is read as a stream."""
+LARGE = 256_000_000
+"""Bytes from which a file is read as a stream; below, reading it whole is quicker."""
 
 NESTED: dict[Kind, Any] = {
     "qrels": dicts.qrels_from_dict,

@@ -15,6 +15,7 @@ import polars as pl
 
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
+from evalframe.frames import pair_hash
 from evalframe.prepared import SEED, Lookup, PreparedQrels
 from evalframe.ties import TieRule, Ties, settle_ties
 
@@ -135,16 +136,16 @@ def place_ordered(
     score = pl.col("score")
     border = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     rows = run.lazy()
-    numbered = rows.select("query_id", "doc_id").with_row_index("row")
     matched, starts, rises, repeats = collect_all(
         [
-            match(lookup, numbered, by_hash=_filter_pays(lookup, run)).select("row", "pair"),
+            _match_by_hash(lookup, run),
             rows.select(pl.arg_where(border)),
             rows.select(pl.arg_where(score > score.shift(1))),
             rows.select(pl.arg_where(score == score.shift(1))),
         ],
         _engine(run),
     )
+    matched = _verified(lookup, run, matched)
     start = starts.to_series()
     groups = run.select(pl.col(keys).gather(start))
     if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
@@ -152,6 +153,24 @@ def place_ordered(
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
     return Found(groups, _ranked_in_order(run, matched, start, end, repeats.to_series(), rule))
+
+
+def _match_by_hash(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
+    """`row` and `pair` of rows with the hash of a judged document: nearly all are right."""
+    rows = run.lazy().select("query_id", "doc_id").with_row_index("row")
+    if _filter_pays(lookup, run):
+        return match(lookup, rows, by_hash=True).select("row", "pair")
+    hashed = rows.select("row", hash=pair_hash(["query_id", "doc_id"]))
+    return hashed.join(lookup.hashed.lazy(), on="hash").select("row", "pair")
+
+
+def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.DataFrame) -> pl.DataFrame:
+    """The matches whose ids are equal, not only their hashes."""
+    row, pair = pl.col("row"), pl.col("pair")
+    return matched.filter(
+        pl.lit(run[name]).gather(row) == pl.lit(lookup.judgements[name]).gather(pair)
+        for name in ("query_id", "doc_id")
+    )
 
 
 def _all_in(rises: pl.Series, start: pl.Series) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.engine import collect, is_lazy
+from evalframe.engine import collect
 from evalframe.errors import OptionError, did_you_mean
 from evalframe.frames import Duplicates
 from evalframe.inputs import run_frame
@@ -173,15 +173,14 @@ def normalise(
 
     Examples
     --------
-    >>> import evalframe as evf
-    >>> evf.normalise({"q": {"a": 5.0, "b": 4.0, "c": 3.0}}, "min_max")["score"].to_list()
+    >>> normalise({"q": {"a": 5.0, "b": 4.0, "c": 3.0}}, "min_max")["score"].to_list()
     [1.0, 0.5, 0.0]
     """
     chosen = read_normalisation(method)
     frame = run_frame(run, duplicates=duplicates)
     plan = frame.lazy()
     names = plan.collect_schema().names()
-    keys = [name for name in ("system", "query_id") if name in names]
+    keys: list[str] = [name for name in ("system", "query_id") if name in names]
     rule = TieRule.of(ties, names)
     if chosen.reads_ranks:
         plan = place_in_list(plan, keys, rule)
@@ -194,7 +193,7 @@ def normalise(
         .select(*keys, "doc_id", "score")
         .sort(order, descending=descending)
     )
-    return plan if is_lazy(frame) else collect(plan)
+    return plan if isinstance(frame, pl.LazyFrame) else collect(plan)
 
 
 def read_normalisation(name: str) -> Normalisation:

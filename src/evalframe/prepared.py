@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.frames import collected
+from evalframe.frames import collected, pair_hash
 from evalframe.inputs import qrels_frame
-from evalframe.subtopics import SUBTOPICS, join_subtopics, split_subtopics
+from evalframe.subtopics import SUBTOPICS, join_subtopics
 
 __all__ = ["SEED", "Lookup", "PreparedQrels", "prepare"]
 
@@ -20,9 +20,18 @@ SEED = 0x5BD1E995
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """Judged documents to find in a run: `query_id`, `doc_id` and `pair`, the judgement's row."""
+    """Judged documents to find in a run: `query_id`, `doc_id` and `pair`, the judgement's row.
+
+    `judgements` holds all of them, by their rows.
+    """
 
     pairs: pl.DataFrame
+    judgements: pl.DataFrame
+
+    @functools.cached_property
+    def hashed(self) -> pl.DataFrame:
+        """`pair` and the hash of its query_id and doc_id."""
+        return self.pairs.select("pair", hash=pair_hash(["query_id", "doc_id"]))
 
     @functools.cached_property
     def doc_hashes(self) -> pl.Series:
@@ -31,7 +40,7 @@ class Lookup:
 
     def of(self, queries: pl.DataFrame) -> Lookup:
         """What is judged for these queries only."""
-        return Lookup(self.pairs.join(queries, on="query_id", how="semi"))
+        return Lookup(self.pairs.join(queries, on="query_id", how="semi"), self.judgements)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +75,18 @@ class PreparedQrels:
     @functools.cached_property
     def lookup(self) -> Lookup:
         """All judged documents, to be found in a run."""
-        return Lookup(self.pairs.select("query_id", "doc_id").with_row_index("pair"))
+        return Lookup(self.qrels.with_row_index("pair").drop("relevance"), self.pairs)
 
     @property
     def qrels(self) -> pl.DataFrame:
-        """The qrels in order: `query_id`, `doc_id`, `relevance`, and `subtopic` if given."""
-        if SUBTOPICS not in self.pairs.columns:
-            return self.pairs.select("query_id", "doc_id", "relevance")
-        return split_subtopics(self.pairs)
+        """The qrels as they stand in `pairs`: `query_id`, `doc_id`, `relevance`."""
+        return self.pairs.select("query_id", "doc_id", "relevance")
+
+    @property
+    def with_subtopics(self) -> pl.DataFrame:
+        """The qrels, and `subtopics` where they have them."""
+        more = [SUBTOPICS] if SUBTOPICS in self.pairs.columns else []
+        return self.pairs.select("query_id", "doc_id", "relevance", *more)
 
     def __repr__(self) -> str:
         """How many queries and judgements there are."""

@@ -17,6 +17,7 @@ from evalframe.inputs import qrels_frame, run_frame
 from evalframe.matching import Placed, place
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.streaming import place_plan
+from evalframe.subtopics import SUBTOPICS, join_subtopics
 from evalframe.ties import TieRule, Ties
 
 __all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
@@ -83,7 +84,8 @@ def judge(
         One row for each judgement (of each system): `query_id`, `doc_id`, `relevance`, `score`,
         `rank` (1 is first; null where the document was not retrieved), `ideal_rank` (1 has the
         highest grade) and `n_retrieved` of its query. By query_id, then by ideal_rank. Lazy where
-        the run or the qrels are.
+        the run or the qrels are. Where the qrels judge by subtopic, a document stands once, with
+        its highest grade, and `subtopics` lists its judgements.
 
     Examples
     --------
@@ -102,10 +104,11 @@ def judge(
     order = Order(ties, score_dtype, judged_only, depth)
     run = run_frame(run, duplicates=duplicates)
     if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
-        given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
+        given = qrels.with_subtopics if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
         return judged_plan(given.lazy(), run.lazy(), order)
     judged = judged_frame(prepare(qrels), run, order).judged
-    return judged.select(*(name for name in ("system", *COLUMNS) if name in judged.columns))
+    shown = ("system", *COLUMNS, SUBTOPICS)
+    return judged.select(*(name for name in shown if name in judged.columns))
 
 
 @dataclass(frozen=True)
@@ -144,14 +147,18 @@ def judged_frame(
         placed.groups, on=[*units.columns[1:]], how="left", maintain_order="left"
     ).with_columns(pl.col("n_retrieved").fill_null(0).cast(pl.UInt32))
     slots = placed.matches["slot"]
-    not_found = placed.matches.select("rank", "score").clear(pairs.height)
     judged = pairs.with_columns(
-        not_found["score"].scatter(slots, placed.matches["score"]),
-        not_found["rank"].scatter(slots, placed.matches["rank"]),
+        *(_spread(placed.matches[name], slots, pairs.height) for name in ("score", "rank")),
         units["n_retrieved"].gather(pairs["unit"]),
     )
     judged = _look_at(judged, order, ["unit"])
     return Judged(judged, units, placed.groups)
+
+
+def _spread(values: pl.Series, slots: pl.Series, n: int) -> pl.Series:
+    """The values in their slots of a longer column, null elsewhere."""
+    nothing = pl.repeat(None, n, dtype=values.dtype, eager=True).alias(values.name)
+    return nothing.scatter(slots, values)
 
 
 def rank_in_list(rule: TieRule, keys: list[str]) -> pl.Expr:
@@ -189,6 +196,9 @@ def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.Lazy
     rule = TieRule.of(order.ties, names)
     system = ["system"] if "system" in names else []
     keys = [*system, "query_id"]
+    if "subtopic" in qrels.collect_schema().names():
+        qrels = join_subtopics(qrels)
+    more = [name for name in qrels.collect_schema().names() if name not in COLUMNS]
     qrels = qrels.with_columns(
         ideal_rank=pl.struct("relevance", "doc_id")
         .rank("ordinal", descending=True)
@@ -209,6 +219,7 @@ def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.Lazy
             *system,
             *(pl.col(c) for c in COLUMNS if c != "n_retrieved"),
             pl.col("n_retrieved").fill_null(0),
+            *more,
         )
     )
     return _look_at(judged, order, keys).sort(*keys, "ideal_rank")

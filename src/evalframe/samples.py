@@ -9,11 +9,11 @@ from typing import Any, TypeVar, overload
 
 import polars as pl
 
-from evalframe import engine
 from evalframe.columns import SAMPLES
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, one_of
 from evalframe.frames import check_rows, refuse_duplicates
-from evalframe.metrics.rag_catalogue import RAG_METRICS, Chosen, choose
+from evalframe.metrics.rag_catalogue import RAG_METRICS, RagChoice, choose
 from evalframe.metrics.rag_values import rag_values
 from evalframe.samples_checks import checked_samples
 from evalframe.samples_report import RagReport, report_of
@@ -190,7 +190,7 @@ def _prepared(
     metrics: str | Iterable[str],
     profile: Profile,
     columns: Mapping[str, str] | None,
-) -> tuple[list[Chosen], pl.DataFrame | pl.LazyFrame]:
+) -> tuple[list[RagChoice], pl.DataFrame | pl.LazyFrame]:
     chosen = choose(metrics)
     one_of("profile", profile, PROFILES)
     frame = checked_samples(samples, columns)
@@ -205,7 +205,7 @@ def _prepared(
 
 
 def _scored(
-    samples: pl.DataFrame, chosen: list[Chosen], profile: Profile, threads: int
+    samples: pl.DataFrame, chosen: list[RagChoice], profile: Profile, threads: int
 ) -> pl.DataFrame:
     """The samples with their values, scored in pieces."""
     score = partial(rag_values, chosen=chosen, profile=profile)
@@ -228,7 +228,7 @@ def _pieces(samples: pl.DataFrame) -> Iterator[pl.DataFrame]:
         if column in samples.columns and role in ("text", "texts")
     ]
     row = pl.int_range(pl.len())
-    total = pl.sum_horizontal(pl.lit(0), *sizes).cum_sum()
+    total = pl.sum_horizontal(pl.lit(0, pl.Int64), *sizes).cum_sum()
     of_rows, of_bytes = row // ROWS_TOGETHER, total // BYTES_TOGETHER
     begins = samples.select(
         pl.arg_where((of_rows != of_rows.shift()) | (of_bytes != of_bytes.shift()))
@@ -238,7 +238,9 @@ def _pieces(samples: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield samples.slice(start, end - start)
 
 
-def _scored_lazily(samples: pl.LazyFrame, chosen: list[Chosen], profile: Profile) -> pl.LazyFrame:
+def _scored_lazily(
+    samples: pl.LazyFrame, chosen: list[RagChoice], profile: Profile
+) -> pl.LazyFrame:
     schema = samples.collect_schema()
     added: dict[str, pl.DataType] = {one.column: pl.Float64() for one in chosen}
     if any(one.metric.family == "answers" for one in chosen):
@@ -256,7 +258,7 @@ def _scored_lazily(samples: pl.LazyFrame, chosen: list[Chosen], profile: Profile
 
 def _collected(plan: pl.LazyFrame) -> pl.DataFrame:
     heavy = [c for c in ("retrieved_contexts", "reference_contexts") if c in plan.collect_schema()]
-    scored = engine.collect(plan.drop(heavy)).sort(ORDER).drop(ORDER)
+    scored = collect(plan.drop(heavy)).sort(ORDER).drop(ORDER)
     check_rows(scored, SAMPLES)
     refuse_duplicates(scored, SAMPLES)
     return scored

@@ -40,10 +40,10 @@ def checked_samples(data: Any, columns: Columns = None) -> pl.DataFrame | pl.Laz
     elif isinstance(data, pl.LazyFrame):
         _refuse(_wrong_types(data.collect_schema(), columns), ColumnError)
         frame = _conformed(data, columns)
-    elif isinstance(data, Mapping) or not isinstance(data, Iterable) or is_tabular(data):
+    elif is_tabular(data) or not isinstance(data, Iterable):
         frame = _from_table(data, columns)
     else:
-        frame = _from_rows(data, columns)
+        frame = _from_rows(_rows_of(data) if isinstance(data, Mapping) else data, columns)
     return frame if "query_id" in frame.lazy().collect_schema() else _numbered(frame)
 
 
@@ -83,6 +83,21 @@ def _from_table(data: Any, columns: Columns) -> pl.DataFrame | pl.LazyFrame:
             problems += _wrong_keys(keys.rows(named=True), found)
         _refuse(problems, RowError)
     return _conformed(table, columns)
+
+
+def _rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A dict of columns as rows."""
+    lengths = {
+        name: len(values)
+        for name, values in columns.items()
+        if hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
+    }
+    if not lengths or len(lengths) < len(columns) or len({*lengths.values()}) > 1:
+        raise ColumnError(
+            "samples as a dict are columns, lists of one length under their names; one sample by "
+            f"itself goes into a list. Found: {columns!r:.200}"
+        )
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _from_rows(data: Iterable[Any], columns: Columns) -> pl.DataFrame | pl.LazyFrame:
@@ -128,7 +143,7 @@ def _value(value: Any, role: Role) -> tuple[Any, str]:
     if role in ("texts", "ids"):
         return _list(value, "text" if role == "texts" else "id")
     if isinstance(value, str):
-        return value, ""
+        return value, "" if _is_encodable(value) else f"{value!r:.60} holds half a character"
     if role == "id" and hasattr(value, "__index__") and not isinstance(value, bool):
         return str(value.__index__()), ""
     if role == "text" and _is_conversation(value):
@@ -149,6 +164,17 @@ def _list(value: Any, role: Role) -> tuple[Any, str]:
     checked = [_value(one, role) for one in value]
     problem = next((f"at {at}: {wrong}" for at, (_, wrong) in enumerate(checked) if wrong), "")
     return [one for one, _ in checked], problem
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text is free of lone surrogates, which no frame or file can hold."""
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_conversation(value: Any) -> bool:

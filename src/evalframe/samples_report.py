@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -68,15 +69,15 @@ class RagReport:
     mean_zero_filled: dict[str, float] = field(default_factory=dict)
     mean_delivered: dict[str, float | None] = field(default_factory=dict)
     reasons: dict[str, dict[str, int]] = field(default_factory=dict)
-    per_sample: pl.DataFrame = field(default_factory=pl.DataFrame)
+    per_sample: pl.DataFrame = field(default_factory=pl.DataFrame, compare=False)
     profile: Profile = "squad_v1"
 
     def __post_init__(self) -> None:
         """Derive the other means where only the first is given."""
-        for metric, mean in self.metrics.items():
-            self.mean_delivered.setdefault(metric, mean)
-            share = self.coverage.get(metric, 0) / self.n_samples if self.n_samples else 0.0
-            self.mean_zero_filled.setdefault(metric, (mean or 0.0) * share)
+        share = {m: n / self.n_samples if self.n_samples else 0.0 for m, n in self.coverage.items()}
+        filled = {m: (mean or 0.0) * share.get(m, 0.0) for m, mean in self.metrics.items()}
+        object.__setattr__(self, "mean_zero_filled", {**filled, **self.mean_zero_filled})
+        object.__setattr__(self, "mean_delivered", {**self.metrics, **self.mean_delivered})
 
     @property
     def summary(self) -> pl.DataFrame:
@@ -95,6 +96,18 @@ class RagReport:
             for metric, mean in self.metrics.items()
         ]
         return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the samples, as JSON can hold it."""
+        return {
+            "metrics": self.metrics,
+            "mean_zero_filled": self.mean_zero_filled,
+            "mean_delivered": self.mean_delivered,
+            "coverage": self.coverage,
+            "reasons": self.reasons,
+            "n_samples": self.n_samples,
+            "profile": self.profile,
+        }
 
     def by(self, *columns: str) -> pl.DataFrame:
         """The means for each value of some of the samples' columns, such as `system`.

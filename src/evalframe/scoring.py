@@ -13,10 +13,12 @@ from evalframe.engine import collect
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
+from evalframe.judged_columns import add_plateaus, reads_plateaus, with_novelty
 from evalframe.metrics import Metric, judged, parse
 from evalframe.metrics.catalogue import Summary
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import Judged, Order, judged_frame, judged_plan
+from evalframe.subtopics import join_subtopics
 from evalframe.ties import Ties
 
 __all__ = ["DEFAULT_METRICS", "Contract", "MetricLike", "Scored", "per_query", "score"]
@@ -193,7 +195,7 @@ def per_query(
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     run = run_frame(run, duplicates=duplicates)
     if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
-        given = qrels.qrels if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
+        given = qrels.with_subtopics if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
         return _per_query_plan(given.lazy(), run.lazy(), listed(metrics, rel), contract)
     return score(prepare(qrels), run, listed(metrics, rel), contract).per_query
 
@@ -207,9 +209,15 @@ def score(
 ) -> Scored:
     """Score a checked run, or a plan of one, which is then streamed."""
     refuse_swapped(prepared, run)
+    named = {metric.name: metric.expression for metric in asked}
+    pairs = with_novelty(prepared.pairs, named)
+    prepared = prepared if pairs is prepared.pairs else PreparedQrels(pairs)
     seen = judged_frame(prepared, run, contract.order, progress)
     _refuse_strangers(prepared, seen)
-    values = seen.judged.group_by("unit", maintain_order=True).agg(
+    rows = seen.judged
+    if reads_plateaus(named):
+        rows = add_plateaus(rows, run.lazy(), contract.order)
+    values = rows.group_by("unit", maintain_order=True).agg(
         *(metric.expression for metric in asked),
         (pl.col("relevance") > 0).any().alias(POSITIVE),
         judged(largest_cutoff(asked)).alias(JUDGED),
@@ -224,7 +232,12 @@ POSITIVE, JUDGED = "has a positive judgement", "share judged"
 def _per_query_plan(
     qrels: pl.LazyFrame, run: pl.LazyFrame, asked: list[Asked], contract: Contract
 ) -> pl.LazyFrame:
-    judged_rows = judged_plan(qrels, run, contract.order)
+    named = {metric.name: metric.expression for metric in asked}
+    if "subtopic" in qrels.collect_schema().names():
+        qrels = join_subtopics(qrels)
+    judged_rows = judged_plan(with_novelty(qrels, named), run, contract.order)
+    if reads_plateaus(named):
+        judged_rows = add_plateaus(judged_rows, run, contract.order)
     keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]
     return (
         judged_rows.group_by(keys, maintain_order=True)

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import RUN
-from evalframe.engine import batches, collect, collect_all
+from evalframe.engine import batches, collect
 from evalframe.errors import EmptyError, RowError, first_rows
 from evalframe.frames import check_rows
 from evalframe.matching import (
@@ -109,10 +109,10 @@ def _whole_queries(parts: Iterator[pl.DataFrame], keys: list[str]) -> Iterator[p
         if cut is None:
             rest = rows
             continue
-        yield rows.head(cut + 1).rechunk()
+        yield rows.head(cut + 1)
         rest = rows.slice(cut + 1)
     if rest is not None and rest.height:
-        yield rest.rechunk()
+        yield rest
 
 
 def _in_any_order(
@@ -120,16 +120,12 @@ def _in_any_order(
 ) -> Found:
     rows = rows.with_row_index("row") if rule.column == "row" else rows
     tie = [rule.column] if rule.column != "doc_id" else []
-    unusable = pl.col("score").is_null() | pl.col("score").is_nan()
-    matched, groups = collect_all(
-        [
-            match(prepared.lookup, rows.select(*keys, "doc_id", "score", *tie), by_hash=True),
-            rows.group_by(keys).agg(
-                n_retrieved=pl.len().cast(pl.UInt32),
-                unusable=(unusable | pl.col("doc_id").is_null()).sum(),
-            ),
-        ]
-    )
+    unusable = pl.col("score").is_null() | pl.col("score").is_nan() | pl.col("doc_id").is_null()
+    # One after the other: a scan that is shared keeps what the slower reader has not taken yet.
+    wanted = rows.select(*keys, "doc_id", "score", *tie)
+    matched = collect(match(prepared.lookup, wanted, by_hash=True))
+    lengths = {"n_retrieved": pl.len().cast(pl.UInt32), "unusable": unusable.sum()}
+    groups = collect(rows.group_by(keys).agg(**lengths))
     groups = groups.sort(keys)
     _refuse_unusable(rows, groups, keys)
     groups = groups.drop("unusable")

@@ -30,18 +30,20 @@ def join_subtopics(qrels: Frame) -> Frame:
     name, as structs of `subtopic` and `relevance`.
     """
     one = pl.struct("subtopic", "relevance").sort_by("subtopic")
-    return qrels.group_by("query_id", "doc_id").agg(
-        pl.col("relevance").max(), one.alias(SUBTOPICS)
-    )
+    return qrels.group_by("query_id", "doc_id").agg(pl.col("relevance").max(), one.alias(SUBTOPICS))
 
 
 def split_subtopics(pairs: Frame) -> Frame:
     """One row for each judgement again: `query_id`, `doc_id`, `relevance`, `subtopic`."""
-    return pairs.select("query_id", "doc_id", SUBTOPICS).explode(SUBTOPICS).select(
-        "query_id",
-        "doc_id",
-        pl.col(SUBTOPICS).struct.field("relevance"),
-        pl.col(SUBTOPICS).struct.field("subtopic"),
+    return (
+        pairs.select("query_id", "doc_id", SUBTOPICS)
+        .explode(SUBTOPICS)
+        .select(
+            "query_id",
+            "doc_id",
+            pl.col(SUBTOPICS).struct.field("relevance"),
+            pl.col(SUBTOPICS).struct.field("subtopic"),
+        )
     )
 
 
@@ -61,7 +63,8 @@ class Novelty:
     @property
     def column(self) -> str:
         """The column's name, which `Novelty.of` reads."""
-        return f"novelty_rank(alpha={self.alpha!r},rel={self.rel!r},depth={self.depth})"
+        rel = None if self.rel is None else float(self.rel)
+        return f"novelty_rank(alpha={float(self.alpha)!r},rel={rel!r},depth={self.depth})"
 
     @classmethod
     def of(cls, column: str) -> Novelty | None:

@@ -22,14 +22,13 @@ from __future__ import annotations
 
 import re
 import string
-import sys
 import unicodedata
 from functools import cache
 from typing import Literal, get_args
 
 import polars as pl
 
-from evalframe import engine
+from evalframe.engine import Engine, collect
 from evalframe.errors import one_of
 
 __all__ = [
@@ -83,6 +82,10 @@ WHITE_SPACE = {chr(c): " " for c in range(0x3001) if chr(c).isspace() and chr(c)
 The space itself is left out: to replace it by itself costs more than all the others together.
 """
 
+CLEANED = WHITE_SPACE | dict.fromkeys(string.punctuation, "")
+MARKED = {chr(c): "\ue000" for c in (*range(32), 127) if not chr(c).isspace()}
+"""ASCII control characters as one that is not ASCII, so that lengths tell which texts have them."""
+
 GONE = r"[!-/:-@\[-`{-~]*"
 ARTICLE = rf"(?:[aA]{GONE}[nN]?|[tT]{GONE}[hH]{GONE}[eE])"
 NEITHER = r"[^\t-\r\x1c-\x1f -~]"
@@ -98,6 +101,9 @@ boundaries must decide.
 
 WHOLE_ARTICLE = r"(^|[^\p{L}\p{N}])(?:a|an|the)($|[^\p{L}\p{N}])"
 """Python's word characters are the letters, the numbers and `_`; Rust's have marks as well."""
+
+HIGHEST = 0x20000
+"""Above it there is no punctuation, and nothing has a case."""
 
 SMALL = 100_000
 """Texts up to which the streaming engine would not share the work among threads."""
@@ -160,11 +166,12 @@ def tokens(text: str, profile: Profile = "squad_v1") -> list[str]:
 @cache
 def _without_punctuation() -> dict[int, None]:
     """A translation that deletes the categories P* and ASCII punctuation."""
-    starts = map(ord, string.punctuation)
     category = unicodedata.category
-    return dict.fromkeys(
-        {*starts, *(c for c in range(sys.maxunicode + 1) if category(chr(c))[0] == "P")}
-    )
+    gone = {
+        *map(ord, string.punctuation),
+        *(c for c in range(HIGHEST) if category(chr(c))[0] == "P"),
+    }
+    return dict.fromkeys(sorted(gone))
 
 
 @cache
@@ -181,41 +188,35 @@ def normalised(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
     ['eiffel tower', '']
     """
     one_of("profile", profile, PROFILES)
+    if texts.is_empty():
+        return texts.cast(pl.String)
     spaced = pl.format(" {} ", pl.col("text").str.replace_all(" ", "  ", literal=True))
     articles = {f" {word} ": " " for word in IGNORED[profile] if word}
     kept = spaced.str.replace_many(articles) if articles else spaced
     joined = kept.str.replace_all(" +", " ").str.strip_chars(" ")
-    plan = split_ready(texts, profile).to_frame("text").lazy().select(joined)
-    return engine.collect(plan, _size(texts)).to_series().alias(texts.name)
+    return _select(split_ready(texts, profile), text=joined)["text"].alias(texts.name)
 
 
 def split_ready(texts: pl.Series, profile: Profile = "squad_v1") -> pl.Series:
     """Texts that split at each single space into their tokens, and pieces that are `IGNORED`.
 
-    Polars does the work. Only texts with a character that is newer than the running Python's
-    Unicode tables, where Rust may know a case or a category that Python does not, are handed to
-    `normalise` one by one.
+    Polars does the work. ASCII takes the short way; other texts are looked at again. Only those
+    with a character that is newer than the running Python's Unicode tables, where Rust may know a
+    case or a category that Python does not, are handed to `normalise` one by one.
     """
     one_of("profile", profile, PROFILES)
-    squad = profile in ("squad_v1", "squad_v2")
-    raw = pl.col("text").fill_null("")
-    doubtful = f"{_newer()}|{TOUCHED_ARTICLE}" if squad else _newer()
-    plan = texts.to_frame("text").lazy()
-    done = engine.collect(
-        plan.select(
-            clean=_clean_squad(raw) if squad else _clean_unicode(raw, profile),
-            doubtful=raw.str.contains(doubtful),
-        ),
-        _size(texts),
-    )
-    ready = done["clean"].alias(texts.name)
-    if not done["doubtful"].any():
-        return ready
-    where = done["doubtful"].arg_true()
-    mended = ready.gather(where)
-    if squad:
-        mended = _without_articles(mended)
-    return _put(ready, where, _by_python(texts.gather(where), mended, profile))
+    ready = _select(texts, _simple(CLEANED | MARKED))["text"]
+    where = _select(ready, _is_beyond_ascii()).to_series().arg_true()
+    if where.is_empty():
+        return ready.alias(texts.name)
+    some = texts.gather(where)
+    if profile in ("squad_v1", "squad_v2"):
+        rare = _select(some, pl.col("text").str.contains(_rare())).to_series().arg_true()
+        where, some = where.gather(rare), some.gather(rare)
+        mended = _without_articles(some)
+    else:
+        mended = _beyond_ascii(some, profile)
+    return _put(ready, where, _by_python(some, mended, profile)).alias(texts.name)
 
 
 def _by_python(texts: pl.Series, ready: pl.Series, profile: Profile) -> pl.Series:
@@ -227,22 +228,45 @@ def _by_python(texts: pl.Series, ready: pl.Series, profile: Profile) -> pl.Serie
     return _put(ready, where, pl.Series(slow, dtype=pl.String))
 
 
-def _clean_squad(text: pl.Expr) -> pl.Expr:
-    gone = dict.fromkeys(string.punctuation, "")
-    return text.str.to_lowercase().str.replace_many(gone | WHITE_SPACE)
+def _simple(replaced: dict[str, str]) -> pl.Expr:
+    """Lower case and some replacements: ASCII's whole rule but for articles."""
+    return pl.col("text").fill_null("").str.to_lowercase().str.replace_many(replaced)
 
 
-def _clean_unicode(text: pl.Expr, profile: Profile) -> pl.Expr:
-    gone = {chr(c): "" for c in _without_punctuation()}
-    folded = text.str.normalize("NFKC").str.to_lowercase().str.replace_many(_folds())
-    words = folded.str.normalize("NFKC").str.replace_many(gone | WHITE_SPACE)
-    return words.str.replace_all(f"({_cjk().pattern})", " ${1} ") if profile == "cjk" else words
+def _is_beyond_ascii() -> pl.Expr:
+    return pl.col("text").str.len_bytes() > pl.col("text").str.len_chars()
 
 
-def _without_articles(clean: pl.Series) -> pl.Series:
-    """Twice, because neighbouring articles share the character between them."""
-    once = clean.str.replace_all(WHOLE_ARTICLE, "${1} ${2}")
-    return once.str.replace_all(WHOLE_ARTICLE, "${1} ${2}")
+def _beyond_ascii(texts: pl.Series, profile: Profile) -> pl.Series:
+    """The profiles `unicode` and `cjk` for any text."""
+    raw = pl.col("text")
+    folded = raw.str.normalize("NFKC").str.to_lowercase().str.replace_many(_folds())
+    done = _select(texts, folded=folded).with_columns(
+        marked=pl.col("folded").str.contains(r"\p{M}")
+    )
+    ready = done["folded"]
+    if done["marked"].any():
+        # Folding leaves normal form only where a mark can join what it folded.
+        where = done["marked"].arg_true()
+        ready = _put(ready, where, _select(ready.gather(where), raw.str.normalize("NFKC"))["text"])
+    words = raw.str.replace_many({chr(c): "" for c in _without_punctuation()} | WHITE_SPACE)
+    if profile == "cjk":
+        words = words.str.replace_all(f"({_cjk().pattern})", " ${1} ")
+    return _select(ready, words)["text"]
+
+
+def _select(texts: pl.Series, *columns: pl.Expr, **named: pl.Expr) -> pl.DataFrame:
+    """Expressions over a series called `text`, by the engine that suits its length."""
+    size: Engine = "in-memory" if len(texts) <= SMALL else "streaming"
+    return collect(texts.to_frame("text").lazy().select(*columns, **named), size)
+
+
+def _without_articles(texts: pl.Series) -> pl.Series:
+    """SQuAD's whole rule; articles twice, because neighbours share the character between them."""
+    words = _simple(CLEANED)
+    for _ in range(2):
+        words = words.str.replace_all(WHOLE_ARTICLE, "${1} ${2}")
+    return _select(texts, words)["text"]
 
 
 def _put(texts: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
@@ -252,15 +276,17 @@ def _put(texts: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
     return pl.concat([texts, values.alias(texts.name)]).gather(source)
 
 
-def _size(texts: pl.Series) -> engine.Engine:
-    return "in-memory" if len(texts) <= SMALL else "streaming"
-
-
 @cache
 def _folds() -> dict[str, str]:
     """Lower-cased characters that case folding still changes: sharp s, final sigma, Cherokee."""
-    lowered = {low for c in range(sys.maxunicode + 1) for low in chr(c).lower()}
+    lowered = {low for c in range(HIGHEST) for low in chr(c).lower()}
     return {low: low.casefold() for low in sorted(lowered) if low.casefold() != low}
+
+
+@cache
+def _rare() -> str:
+    """A pattern for texts beyond ASCII that `_simple` may get wrong for SQuAD's rule."""
+    return f"{_newer()}|{TOUCHED_ARTICLE}|[{re.escape(''.join(MARKED))}]"
 
 
 @cache

@@ -61,8 +61,7 @@ def settle_ties(
     """
     if rule.column == "row" or repeats.len() == 0:
         return matched
-    plateaus = _plateaus(matched, repeats)
-    tied = plateaus.filter(pl.col("hi") - pl.col("lo") > 1)
+    tied = _plateaus(matched, repeats)
     if tied.height == 0:
         return matched
     width = tied.select((pl.col("hi") - pl.col("lo")).cast(pl.UInt64).sum()).item()
@@ -73,29 +72,30 @@ def settle_ties(
 
 
 def _plateaus(matched: pl.DataFrame, repeats: pl.Series) -> pl.DataFrame:
-    """`lo` and `hi`: the rows from `lo` up to `hi` have this row's score, in this row's block.
-
-    Consecutive repeats differ from their position in the list of repeats by the same number, which
-    is therefore the name of a plateau.
-    """
-    n = repeats.len()
-    plateau_of = repeats - pl.int_range(n, dtype=repeats.dtype, eager=True)
-    row = matched["row"]
-    position = repeats.search_sorted(row, side="left").clip(upper_bound=n - 1)
-    near = repeats.gather(position)
-    plateau = plateau_of.gather(position)
-    first = repeats.gather(plateau_of.search_sorted(plateau, side="left"))
-    last = repeats.gather(plateau_of.search_sorted(plateau, side="right") - 1)
-    in_plateau = (near == row) | (near == row + 1)
-    return matched.select(
-        pl.int_range(pl.len(), dtype=pl.UInt32).alias("at"),
+    """The tied rows: `lo` and `hi` bound the rows of this score in the row's block."""
+    repeat = pl.col("repeat")
+    runs = pl.DataFrame({"repeat": repeats}).with_columns(starts=repeat.diff().ne_missing(1))
+    runs = runs.with_columns(plateau=pl.col("starts").cum_sum() - 1)
+    bounds = runs.select(
+        first=repeat.filter("starts"),
+        last=repeat.filter(pl.col("starts").shift(-1, fill_value=True)),
+    )
+    row, last_repeat = pl.col("row"), repeats.len() - 1
+    near = matched.select(
         "row",
         "start",
-        lo=pl.when(in_plateau).then(pl.max_horizontal(pl.lit(first) - 1, "start")).otherwise("row"),
-        hi=pl.when(in_plateau)
-        .then(pl.min_horizontal(pl.lit(last) + 1, "end"))
-        .otherwise(pl.col("row") + 1),
-    )
+        "end",
+        at=pl.int_range(pl.len(), dtype=pl.UInt32),
+        near=pl.lit(repeats).search_sorted(row, side="left").clip(upper_bound=last_repeat),
+    ).filter((pl.lit(repeats).gather(pl.col("near")) - row).is_between(0, 1))
+    plateau = pl.lit(runs["plateau"]).gather(pl.col("near"))
+    return near.select(
+        "at",
+        "row",
+        "start",
+        lo=pl.max_horizontal(pl.lit(bounds["first"]).gather(plateau) - 1, "start"),
+        hi=pl.min_horizontal(pl.lit(bounds["last"]).gather(plateau) + 1, "end"),
+    ).filter(pl.col("hi") - pl.col("lo") > 1)
 
 
 def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:

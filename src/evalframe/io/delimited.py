@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -37,6 +37,8 @@ class Table:
     """Columns around whose cells blanks mean nothing."""
     numbers: Mapping[str, Any]
     """Columns of numbers, and the type of each."""
+    grade: str
+    """The column of grades, or ''."""
     texts: tuple[str, ...]
     """Columns in which an empty cell is an empty text."""
 
@@ -81,6 +83,7 @@ def read_table(source: Source, table: Table, on_bad_line: OnBadLine) -> pl.DataF
         frame = collect(_scan(source, table), "in-memory")
     except (*FAULTS, OSError) as error:
         raise _open_quote(source, table) or explained(source, error) from error
+    table = _with_grades_as_they_are(frame, table)
     frame = frame.with_columns(_misfit(table).alias("bad"))
     if frame["bad"].any():
         wanted = f"{len(table.names)} columns ({', '.join(table.names)})"
@@ -89,6 +92,18 @@ def read_table(source: Source, table: Table, on_bad_line: OnBadLine) -> pl.DataF
     if frame.height == 0:
         raise ReadError(f"{source.name}: a header ({', '.join(table.names)}) and no rows")
     return frame.drop("further", "bad").with_columns(_numbers(table))
+
+
+def _with_grades_as_they_are(frame: pl.DataFrame, table: Table) -> Table:
+    """Grades are whole numbers only if all are, below the sample too."""
+    name = table.grade
+    if not name or table.numbers[name] == pl.Float64:
+        return table
+    fractions = (
+        frame[name].cast(pl.Int64, strict=False).is_null()
+        & frame[name].cast(pl.Float64, strict=False).is_not_null()
+    )
+    return replace(table, numbers={**table.numbers, name: pl.Float64}) if fractions.any() else table
 
 
 def scan_table(source: Source, table: Table) -> pl.LazyFrame:
@@ -137,6 +152,7 @@ def _table(
         names=tuple(names),
         skip=source.lines_above() + 1 if header else 0,
         ids=tuple(name for name, role in roles.items() if role == "id"),
+        grade=grades[0] if grades else "",
         texts=tuple(found[column] for column in TEXTS if column in found),
         numbers={name: types[role] for name, role in roles.items() if role in types},
     )
@@ -146,19 +162,25 @@ def _ranked_table(
     source: Source, lines: list[str], shape: Shape, mark: str, columns: Mapping[str, str]
 ) -> Table | None:
     """Qrels or a run whose first line names no known column: CSV by position, TREC, or unknown."""
-    first, rest = _cut(lines[0], mark), [_cut(line, mark) for line in lines[1:]]
-    headed = any(
-        not is_number(cell.strip()) and rest and all(len(r) > i and is_number(r[i]) for r in rest)
-        for i, cell in enumerate(first)
-    )
-    if headed and len(first) > 1:
-        return _table(source, shape, mark, first, columns, header=True)
-    words = [len(line.split()) for line in lines]
-    if mark == "\t" or len(first) == 1 or min(words) > 1:
+    spaced = min(len(line.split()) for line in lines) > 1
+    rows = [line.split() if spaced else _cut(line, mark) for line in lines]
+    if len(rows[0]) > 1 and _is_header(rows[0], rows[1:]):
+        return _table(source, shape, mark, _cut(lines[0], mark), columns, header=True)
+    if spaced or mark == "\t" or len(rows[0]) == 1:
         return None
-    found = positions([first, *rest], shape.kind, source.name)
+    found = positions(rows, shape.kind, source.name)
     names = [name or f"column_{i}" for i, name in enumerate(found.names)]
     return _table(source, shape, mark, names, {}, header=False, whole=found.whole)
+
+
+def _is_header(first: list[str], rest: list[list[str]]) -> bool:
+    """Whether a first row is words alone, one of them where all rows below it have numbers."""
+    if not rest or any(is_number(cell.strip()) for cell in first):
+        return False
+    as_wide = [row for row in rest if len(row) == len(first)]
+    if not as_wide:
+        return False
+    return any(all(is_number(row[i]) for row in as_wide) for i in range(len(first)))
 
 
 def _scan(source: Source, table: Table) -> pl.LazyFrame:
@@ -213,7 +235,9 @@ def _open_quote(source: Source, table: Table) -> ReadError | None:
     if not table.quote:
         return None
     try:
-        lines = pl.scan_lines(source.target, row_index_name="at", row_index_offset=1)
+        lines = pl.scan_lines(
+            source.target, row_index_name="at", row_index_offset=1, **source.options
+        )
         odd = pl.col("line").str.count_matches('"', literal=True) % 2 == 1
         found = collect(lines.filter(odd).head(1), "in-memory").rows()
     except (*FAULTS, OSError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 import re
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
-import pyarrow as pa
 
 from evalframe.engine import collect
 from evalframe.errors import ReadError
@@ -198,13 +198,9 @@ def is_remote(name: str) -> bool:
 def decompressed(path: str, compression: Compression, *, twice: bool = False) -> bytes:
     """All bytes of a compressed file, or of one that was compressed twice over."""
     try:
-        with pa.input_stream(path, compression=compression) as stream:
-            data = bytes(stream.read())
-        if not twice:
-            return data
-        with pa.CompressedInputStream(pa.BufferReader(data), compression) as stream:
-            return bytes(stream.read())
-    except (OSError, pa.ArrowInvalid) as error:
+        data = _unpacked(path, compression)
+        return _unpacked(io.BytesIO(data), compression) if twice else data
+    except (OSError, ValueError) as error:
         raise _broken(path, compression, error) from error
 
 
@@ -275,11 +271,21 @@ def _starts(path: str) -> bytes:
         return file.read(16)
 
 
+def _unpacked(file: str | io.BytesIO, compression: Compression, size: int = -1) -> bytes:
+    """The first bytes of a compressed file, or all; damage raises OSError or ValueError."""
+    import pyarrow as pa
+
+    with pa.input_stream(file, compression=compression) as stream:
+        return bytes(stream.read(size) if size >= 0 else stream.read())
+
+
 def _head(path: str, compression: Compression | None) -> bytes:
     try:
-        with pa.input_stream(path, compression=compression, buffer_size=HEAD) as stream:
-            return bytes(stream.read(HEAD))
-    except (OSError, pa.ArrowInvalid) as error:
+        if compression:
+            return _unpacked(path, compression, HEAD)
+        with open(path, "rb") as file:
+            return file.read(HEAD)
+    except (OSError, ValueError) as error:
         if isinstance(error, PermissionError):
             raise
         raise _broken(path, compression, error) from error
@@ -331,7 +337,7 @@ def _refuse_other_text(path: str, head: bytes) -> None:
     for mark, encoding in UTF_MARKS.items():
         if head.startswith(mark):
             raise ReadError(f"{path}: the text is {encoding}; save it as UTF-8")
-    if b"\r" in head and b"\n" not in head:
+    if b"\r" in head.rstrip() and b"\n" not in head:
         raise ReadError(f"{path}: lines end in a lone carriage return; save it with line feeds")
     nul = head.find(b"\x00")
     if nul >= 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from evalframe import engine
+from evalframe.engine import collect
 from evalframe.text import IGNORED, Profile, split_ready
 
 __all__ = ["KEYED_TOGETHER", "bag", "counted", "token_keys", "with_counts"]
@@ -58,7 +58,7 @@ def token_keys(
     plan = plan.select(unit, key=pl.col("upper") + lower)
     if among is not None:
         plan = plan.filter(pl.col("key").is_in(among.implode()))
-    return engine.collect(plan, "in-memory")
+    return collect(plan, "in-memory")
 
 
 def bag(keys: pl.DataFrame, unit: str, name: str) -> pl.DataFrame:

@@ -14,9 +14,9 @@ import polars as pl
 
 from evalframe.errors import MetricError, did_you_mean
 
-__all__ = ["RAG_METRICS", "Chosen", "Family", "RagMetric", "choose", "rag_metric"]
+__all__ = ["RAG_METRICS", "RagChoice", "RagFamily", "RagMetric", "choose", "rag_metric"]
 
-Family = Literal["answers", "contexts", "passages", "samples"]
+RagFamily = Literal["answers", "contexts", "passages", "samples"]
 """What a formula reads, one row of counts for each: a reference and the response (`answers`), a
 reference and the retrieved contexts (`contexts`), a sample's gold passages (`passages`), or the
 sample's own columns (`samples`)."""
@@ -48,7 +48,7 @@ class RagMetric:
     """
 
     name: str
-    family: Family
+    family: RagFamily
     delivered: str
     gold: str | None
     undefined: str
@@ -63,7 +63,7 @@ class RagMetric:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class RagChoice:
     """A metric as a caller asked for it: `column` names it in every result."""
 
     column: str
@@ -76,7 +76,7 @@ RAG_METRICS: dict[str, RagMetric] = {}
 
 
 def rag_metric(
-    family: Family,
+    family: RagFamily,
     *,
     delivered: str,
     gold: str | None,
@@ -96,7 +96,7 @@ def rag_metric(
     return enter
 
 
-def choose(names: str | Iterable[str]) -> list[Chosen]:
+def choose(names: str | Iterable[str]) -> list[RagChoice]:
     """The metrics with these names, in the order given, repeats once.
 
     Raises
@@ -105,7 +105,7 @@ def choose(names: str | Iterable[str]) -> list[Chosen]:
         Names that are not known or thresholds that cannot be, all of them at once; or no name.
     """
     asked = [names] if isinstance(names, str) else list(names)
-    chosen: dict[str, Chosen] = {}
+    chosen: dict[str, RagChoice] = {}
     problems = []
     for name in asked:
         try:
@@ -119,7 +119,7 @@ def choose(names: str | Iterable[str]) -> list[Chosen]:
     return list(chosen.values())
 
 
-def _parse(name: object) -> Chosen:
+def _parse(name: object) -> RagChoice:
     if not isinstance(name, str):
         raise MetricError(f"a metric is named by a string, not by {name!r}")
     stem, at, written = name.partition("@")
@@ -128,10 +128,10 @@ def _parse(name: object) -> Chosen:
     if metric is None:
         raise MetricError(f"unknown RAG metric {name!r}{did_you_mean(stem, known)}")
     if not at:
-        return Chosen(name, metric, metric.threshold)
+        return RagChoice(name, metric, metric.threshold)
     if metric.threshold is None:
         raise MetricError(f"{name!r}: {metric.name} takes no @threshold")
-    return Chosen(name, metric, _threshold(name, written))
+    return RagChoice(name, metric, _threshold(name, written))
 
 
 def _threshold(name: str, written: str) -> float:

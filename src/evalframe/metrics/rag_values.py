@@ -7,14 +7,14 @@ import polars as pl
 from evalframe.columns import DTYPES, SAMPLES
 from evalframe.metrics import answers, contexts
 from evalframe.metrics.bags import bag, counted, token_keys
-from evalframe.metrics.rag_catalogue import Chosen, Family
+from evalframe.metrics.rag_catalogue import RagChoice, RagFamily
 from evalframe.metrics.rag_reasons import TAKEN_OUT, reason
 from evalframe.text import Profile
 
 __all__ = ["rag_values"]
 
 
-def rag_values(samples: pl.DataFrame, chosen: list[Chosen], profile: Profile) -> pl.DataFrame:
+def rag_values(samples: pl.DataFrame, chosen: list[RagChoice], profile: Profile) -> pl.DataFrame:
     """The values of samples that are keyed together, in their order.
 
     Parameters
@@ -71,10 +71,10 @@ def _with_all_columns(samples: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counts(
-    rows: pl.DataFrame, families: set[Family], profile: Profile
-) -> dict[Family, pl.DataFrame]:
+    rows: pl.DataFrame, families: set[RagFamily], profile: Profile
+) -> dict[RagFamily, pl.DataFrame]:
     """For each family that counts tokens, one row of counts for each reference or gold passage."""
-    counts: dict[Family, pl.DataFrame] = {}
+    counts: dict[RagFamily, pl.DataFrame] = {}
     gold: dict[str, tuple[pl.DataFrame, pl.DataFrame]] = {}
     if families & {"answers", "contexts"}:
         gold["references"] = counted(answers.references_of(rows, profile), profile)
@@ -94,7 +94,7 @@ def _counts(
     return counts
 
 
-def _over_units(one: Chosen, profile: Profile) -> pl.Expr:
+def _over_units(one: RagChoice, profile: Profile) -> pl.Expr:
     """A sample's value from those of its references or passages."""
     formula = one.metric.formula
     if one.metric.family == "passages":
@@ -103,7 +103,7 @@ def _over_units(one: Chosen, profile: Profile) -> pl.Expr:
     return value.max().alias(one.column)
 
 
-def _totals(family: Family, profile: Profile) -> list[pl.Expr]:
+def _totals(family: RagFamily, profile: Profile) -> list[pl.Expr]:
     """What the reasons need to know, beside the values."""
     if family == "passages":
         return [pl.col("n_tokens").sum().cast(pl.Int64).alias("n_passage_tokens")]
@@ -115,6 +115,6 @@ def _totals(family: Family, profile: Profile) -> list[pl.Expr]:
     ]
 
 
-def _value(one: Chosen, status: pl.Series) -> pl.Expr:
+def _value(one: RagChoice, status: pl.Series) -> pl.Expr:
     value = one.metric.formula() if one.metric.family == "samples" else pl.col(one.column)
     return pl.when(~status.is_in(TAKEN_OUT)).then(value).alias(one.column)

@@ -45,5 +45,5 @@ def partial_sums(term: Callable[[int], float], n: int) -> list[float]:
 
 
 def summed_upto(place: pl.Expr, sums: list[float]) -> pl.Expr:
-    """The sum of the terms down to each place, from a table of partial sums; flat beyond its end."""
+    """The sum of the terms down to each place, from a table of partial sums; flat beyond it."""
     return pl.lit(pl.Series(sums)).gather(place.clip(0, len(sums) - 1).cast(pl.UInt32))

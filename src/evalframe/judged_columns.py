@@ -1,0 +1,85 @@
+"""Columns that the judged frame has only where a metric reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from evalframe.engine import collect
+from evalframe.errors import MetricError
+from evalframe.frames import Frame
+from evalframe.ranking import Order
+from evalframe.subtopics import SUBTOPICS, Novelty, add_novelty_ranks
+
+__all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "reads_plateaus", "with_novelty"]
+
+TIED_FROM, N_TIED = "tied_from", "n_tied"
+"""Of the documents with this one's score: the rank of the first, and how many there are."""
+
+
+def with_novelty(qrels: Frame, metrics: Mapping[str, pl.Expr]) -> Frame:
+    """The qrels, with the novelty ranks that these metrics read.
+
+    Raises
+    ------
+    MetricError
+        A metric reads subtopics, and the qrels have none.
+    """
+    read = {column: name for name, metric in metrics.items() for column in _read(metric)}
+    novel: list[str] = [column for column in read if Novelty.of(column) is not None]
+    needing = [read[column] for column in (*novel, SUBTOPICS) if column in read]
+    if not needing:
+        return qrels
+    names = qrels.collect_schema().names() if isinstance(qrels, pl.LazyFrame) else qrels.columns
+    if SUBTOPICS not in names:
+        raise MetricError(
+            f"metric {needing[0]!r} needs qrels that judge by subtopic: give them a column "
+            "'subtopic', with one row for each (query_id, doc_id, subtopic)"
+        )
+    return add_novelty_ranks(qrels, novel)
+
+
+def reads_plateaus(metrics: Mapping[str, pl.Expr]) -> bool:
+    """Whether a metric reads how far the ties of a document reach."""
+    return any({TIED_FROM, N_TIED} & set(_read(metric)) for metric in metrics.values())
+
+
+def add_plateaus(judged: Frame, run: pl.LazyFrame, order: Order) -> Frame:
+    """Add `tied_from` and `n_tied`: the places that a document could have by its score alone.
+
+    Both are null where the document was not retrieved. Below the depth, and among documents without
+    a judgement where only judged ones count, nothing is tied.
+    """
+    names = run.collect_schema().names()
+    keys: list[str] = [name for name in ("system", "query_id") if name in names]
+    # Negative zero and zero are one score.
+    score = (pl.col("score").cast(order.score_dtype) + 0.0).alias("score")
+    scores = run.join(judged.lazy().select("query_id").unique(), on="query_id", how="semi")
+    if order.judged_only:
+        known = judged.lazy().filter(pl.col("relevance") >= 0).select("query_id", "doc_id").unique()
+        scores = scores.join(known, on=["query_id", "doc_id"], how="semi")
+    falling = [*(False for _ in keys), True]
+    plateaus = (
+        scores.group_by(*keys, score)
+        .agg(pl.len().cast(pl.Int64).alias(N_TIED))
+        .sort(*keys, "score", descending=falling)
+        .with_columns(
+            (
+                pl.col(N_TIED).cum_sum().over(keys, order_by=-pl.col("score")) - pl.col(N_TIED) + 1
+            ).alias(TIED_FROM)
+        )
+    )
+    if order.depth is not None:
+        plateaus = plateaus.filter(pl.col(TIED_FROM) <= order.depth).with_columns(
+            pl.min_horizontal(N_TIED, order.depth + 1 - pl.col(TIED_FROM))
+        )
+    other: Any = plateaus if isinstance(judged, pl.LazyFrame) else collect(plateaus)
+    return judged.with_columns(pl.col("score") + 0.0).join(
+        other, on=[*keys, "score"], how="left", maintain_order="left"
+    )
+
+
+def _read(metric: pl.Expr) -> list[str]:
+    return metric.meta.root_names()
