@@ -232,6 +232,7 @@ def brute_rbo(first: list, second: list, p: float) -> float:
 LISTS = st.lists(st.sampled_from("abcdefghij"), min_size=1, max_size=10, unique=True)
 
 
+@settings(max_examples=40, deadline=None)
 @given(LISTS, LISTS, st.sampled_from([0.5, 0.9, 0.98]))
 def test_rbo_is_its_equation(first: list[str], second: list[str], p: float) -> None:
     assert rbo(first, second, p) == pytest.approx(brute_rbo(first, second, p), abs=1e-12)

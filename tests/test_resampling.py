@@ -123,6 +123,24 @@ def test_many_differences_are_tested_within_monte_carlo_error_of_scipys() -> Non
     assert (np.abs(p - theirs) < 4 * error).all()
 
 
+def test_the_observed_differences_are_one_of_the_draws() -> None:
+    """So that p is never 0, however few are drawn."""
+    apart = np.column_stack([np.ones(40), np.zeros(40)])
+    p, _ = sign_flip_p(apart, np.array([0]), np.array([1]), resamples=99)
+    assert p[0] == 1 / 100
+
+
+def test_each_column_chooses_its_own_wilcoxon() -> None:
+    """Of 12 queries, one without ties is tested exactly, the other by permutations."""
+    values = skewed(12, 4)
+    values[:, 2:] = values[:, 2:].round(1)
+    left, right = np.array([0, 2]), np.array([1, 3])
+    p, _, _ = p_values_of(values, left, right, test="wilcoxon", resamples=1, seed=0)
+    for i, column in enumerate(p):
+        theirs = stats.wilcoxon(values[:, left[i]], values[:, right[i]]).pvalue
+        assert column == pytest.approx(theirs, abs=1e-12)
+
+
 def test_queries_on_which_two_systems_are_alike_do_not_matter() -> None:
     few = skewed(9, 2)
     many = np.vstack([few, np.repeat(skewed(200, 1), 2, axis=1)])

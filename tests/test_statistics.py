@@ -148,6 +148,7 @@ def test_holm_and_bonferroni_by_hand() -> None:
     assert correct([0.5, 0.6], "bonferroni") == [1, 1]
 
 
+@settings(deadline=None)
 @given(P_VALUES)
 def test_benjamini_hochberg_is_scipys(p: list[float]) -> None:
     ours = correct(p, "benjamini-hochberg")

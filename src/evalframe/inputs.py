@@ -102,11 +102,11 @@ def run_frame(
     return frame_of(data, "run", columns, duplicates, lazy)
 
 
-def run_or_plan(data: Any, *, duplicates: Duplicates = "error") -> AnyFrame:
+def run_or_plan(data: Any, *, duplicates: Duplicates = "error", ranks: bool = False) -> AnyFrame:
     """A run to be read once: a checked frame, or a plan where the run is lazy or a large file.
 
     The rows of a plan have not been checked; a request to look through the whole run for duplicates
-    needs it in memory.
+    needs it in memory. The rank column of a TREC run is read where `ranks` are wanted.
 
     >>> run_or_plan({"q1": {"d1": 0.5}}).rows()
     [('q1', 'd1', 0.5)]
@@ -114,7 +114,7 @@ def run_or_plan(data: Any, *, duplicates: Duplicates = "error") -> AnyFrame:
     whole = duplicates != "error"
     if isinstance(data, str | os.PathLike):
         if whole or 0 <= _bytes_of(data) < LARGE:
-            return read_kind(data, "run", duplicates=duplicates)
+            return read_kind(data, "run", duplicates=duplicates, ranks=ranks)
         return scan_kind(data, "run", check_plans=False)
     if isinstance(data, pl.LazyFrame):
         plan = conform(data, "run", check_plans=False)

@@ -314,7 +314,7 @@ def evaluate(
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     asked = listed(metrics, rel)
     prepared = prepare(qrels)
-    read = run_or_plan(run, duplicates=duplicates)
+    read = run_or_plan(run, duplicates=duplicates, ranks=ties == "given")
     return Report(score(prepared, read, asked, contract, progress), contract, prepared, read)
 
 

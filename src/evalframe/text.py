@@ -271,6 +271,8 @@ def _without_articles(texts: pl.Series) -> pl.Series:
 
 def _put(texts: pl.Series, where: pl.Series, values: pl.Series) -> pl.Series:
     """The series with other values in some places."""
+    if where.is_empty():
+        return texts
     source = pl.int_range(len(texts), eager=True)
     source = source.scatter(where, pl.int_range(len(texts), len(texts) + len(values), eager=True))
     return pl.concat([texts, values.alias(texts.name)]).gather(source)

@@ -84,6 +84,8 @@ class Marks:
     """A NUL, or other white space."""
     comments: bool
     """A `#`, be it at the start of a line or in an id."""
+    gaps: bool = True
+    """A separator at the start of a line, or two in a row: an empty word."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,8 @@ def find(path: str | os.PathLike[str], *, storage_options: dict[str, Any] | None
 def look_through(path: str, separator: bytes) -> Marks:
     """Look through all bytes of a local file for single characters: some 5 GB/s."""
     strays = [mark for mark in (b"\x00", b" ", b"\t", b"\x0b", b"\x0c") if mark != separator]
-    comments = False
-    last = b""
+    comments = gaps = False
+    last = b"\n"
     with open(path, "rb") as file:
         while chunk := file.read(1 << 20):
             if b"\r" in chunk or last == b"\r":
@@ -171,8 +173,10 @@ def look_through(path: str, separator: bytes) -> Marks:
             if b"\r" in chunk[:-1] or any(mark in chunk for mark in strays):
                 return Marks(strays=True, comments=True)
             comments = comments or b"#" in chunk
+            at_seam = chunk.startswith(separator) and last in (separator, b"\n")
+            gaps = gaps or at_seam or separator * 2 in chunk or b"\n" + separator in chunk
             last = chunk[-1:]
-    return Marks(strays=False, comments=comments)
+    return Marks(strays=False, comments=comments, gaps=gaps)
 
 
 def with_head(source: Source) -> Source:

@@ -32,18 +32,23 @@ def read_kind(
     columns: Mapping[str, str] | None = None,
     duplicates: Duplicates = "error",
     system: bool = False,
+    ranks: bool = True,
     on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.DataFrame:
-    """Read a path, glob, folder or URI into a checked frame of a kind."""
+    """Read a path, glob, folder or URI into a checked frame of a kind.
+
+    Without `ranks`, the rank column of a TREC run is left where it is.
+    """
     one_of("on_bad_line", on_bad_line, ("error", "skip"))
     source = find(path, storage_options=storage_options)
     given = columns or {}
     try:
-        frame = _read(source, kind, given, system, on_bad_line)
+        frame = _read(source, kind, given, system, ranks, on_bad_line)
         if kind == "samples":
             frame = flat_samples(frame)
-        return conform(frame, kind, columns=given, duplicates=duplicates)
+        left = {column: name for column, name in given.items() if name in frame.columns}
+        return conform(frame, kind, columns=left, duplicates=duplicates)
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
 
@@ -70,7 +75,12 @@ def scan_kind(
 
 
 def _read(
-    source: Source, kind: Kind, columns: Mapping[str, str], system: bool, on_bad_line: OnBadLine
+    source: Source,
+    kind: Kind,
+    columns: Mapping[str, str],
+    system: bool,
+    ranks: bool,
+    on_bad_line: OnBadLine,
 ) -> pl.DataFrame:
     if source.layout == "json":
         return read_json(source, kind, columns, on_bad_line)
@@ -82,9 +92,12 @@ def _read(
         if table is not None:
             return read_table(source, table, on_bad_line)
         if kind == "qrels" or kind == "run":
-            return read_trec(source, kind, system=system, on_bad_line=on_bad_line)
+            return read_trec(source, kind, system=system, ranks=ranks, on_bad_line=on_bad_line)
     try:
-        return collect(_scan(source, kind, columns, system), "in-memory")
+        plan = _scan(source, kind, columns, system)
+        if kind == "qrels" or kind == "run":
+            plan = conform(plan, kind, columns=columns, check_plans=False)
+        return collect(plan, "in-memory")
     except (pl.exceptions.PolarsError, OSError) as error:
         raise ReadError(f"{source.name}: the file is damaged: {first_line(error)}") from error
 

@@ -33,10 +33,16 @@ ANYTHING = Marks(strays=True, comments=True)
 
 
 def read_trec(
-    source: Source, kind: Ranked, *, system: bool = False, on_bad_line: OnBadLine = "error"
+    source: Source,
+    kind: Ranked,
+    *,
+    system: bool = False,
+    ranks: bool = True,
+    on_bad_line: OnBadLine = "error",
 ) -> pl.DataFrame:
     """Read TREC qrels or runs into the house's columns; nothing else is checked here."""
     found = _positions(source, kind)
+    found = found if ranks else replace(found, ranked=False)
     separator = _separator(source, found)
     frame = _fast_frame(source, found, separator, system) if separator else None
     return _slow_frame(source, kind, found, system, on_bad_line) if frame is None else frame
@@ -152,7 +158,9 @@ def _fast_plan(
         )
     ids = ["query_id", "doc_id", *(["system"] if system and "system" in names else [])]
     plan = plan.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in (*ids, names[-1])))
-    tests = [pl.col(n).is_null() for n in names if n != "rank" or found.ranked]
+    # Without gaps a line that has its last word has all of them, so only numbers can be amiss.
+    tested = names if seen.gaps else [*numbers, names[-1]]
+    tests = [pl.col(n).is_null() for n in tested if n != "rank" or found.ranked]
     if seen.strays:
         tests += [pl.col(name).str.contains_any(NOT_IN_IDS) for name in ids]
     bad = pl.any_horizontal(pl.col("further").is_not_null(), *tests)
@@ -168,7 +176,11 @@ def _fast_frame(
         looks = [look_through(path, separator.encode()) for path in source.paths]
         if any(look.strays for look in looks):
             return None
-        seen = Marks(strays=False, comments=any(look.comments for look in looks))
+        seen = Marks(
+            strays=False,
+            comments=any(look.comments for look in looks),
+            gaps=any(look.gaps for look in looks),
+        )
     plan = _fast_plan(source, found, separator, system, seen)
     try:
         frame = collect(plan.select(*_columns(found, system), "bad"), "in-memory")

@@ -1,0 +1,92 @@
+"""Tuning: the best setting on some queries, its value on the others, the same for the same seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import evalframe as evf
+from evalframe.errors import OptionError
+from evalframe.fusion import fuse
+from evalframe.tuning import tune
+
+from .test_fusion import collection
+
+QRELS = {f"q{i}": {"a": 1} for i in range(8)}
+GOOD = {q: {"a": 2.0, "x": 1.0} for q in QRELS}
+BAD = {q: {"x": 2.0, "a": 1.0} for q in QRELS}
+
+
+def test_the_better_system_gets_the_weight() -> None:
+    found = tune({"good": GOOD, "bad": BAD}, QRELS, "wsum", "mrr")
+    assert found.best["weights"]["good"] > found.best["weights"]["bad"]
+    assert (found.train, found.test) == (1.0, 1.0)
+    assert found.tried.height == 11
+    assert found.tried.columns == ["weight of good", "weight of bad", "value"]
+    assert found.fuse({"good": GOOD, "bad": BAD}).height == 16
+
+
+def test_values_are_those_of_fusing_and_evaluating_each_part() -> None:
+    qrels, runs = collection(11)
+    for method, grid in (("rrf", {"k": [1, 60]}), ("probfuse", {"n_segments": [1, 3]})):
+        found = tune(runs, qrels, method, "ndcg@5", grid=grid, seed=3)
+        train, test = (
+            {q: qrels[q] for q in part} for part in (found.train_queries, found.test_queries)
+        )
+        learn: dict[str, Any] = {"train_qrels": train} if method == "probfuse" else {}
+        for setting, value in zip(found.tried.to_dicts(), found.tried["value"], strict=True):
+            del setting["value"]
+            fused = fuse(runs, method, **learn, **setting)
+            assert evf.evaluate(train, fused, "ndcg@5").metrics["ndcg@5"] == value
+        best = found.fuse(runs)
+        assert evf.evaluate(test, best, "ndcg@5").metrics["ndcg@5"] == found.test
+        assert found.train == found.tried["value"].max()
+
+
+def test_the_split_is_by_query_and_the_same_for_the_same_seed() -> None:
+    runs = {"good": GOOD, "bad": BAD}
+    one, same, other = (tune(runs, QRELS, "rrf", "mrr", seed=s) for s in (1, 1, 2))
+    assert one.test_queries == same.test_queries != other.test_queries
+    assert one.tried.equals(same.tried)
+    assert sorted(one.train_queries + one.test_queries) == sorted(QRELS)
+    assert len(tune(runs, QRELS, "rrf", "mrr", test=0.25).test_queries) == 2
+
+
+def test_without_a_test_part_there_is_no_test_value() -> None:
+    found = tune({"good": GOOD, "bad": BAD}, QRELS, "comb_sum", "mrr", test=0)
+    assert found.test is None
+    assert found.train_queries == sorted(QRELS)
+    assert "8 training queries" in repr(found)
+
+
+def test_a_metric_of_which_less_is_better_is_made_least() -> None:
+    found = tune({"good": GOOD, "bad": BAD}, QRELS, "wsum", "unjudged@1")
+    assert found.train == found.tried["value"].min() == 0
+
+
+def test_plans_are_tuned_too() -> None:
+    table = pl.DataFrame(
+        [(q, "a", 1.0) for q in QRELS], schema=["qid", "docno", "score"], orient="row"
+    )
+    assert tune({"s": table.lazy(), "t": GOOD}, QRELS, "rrf", "mrr").train == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grid": {"phi": [0.5]}}, "no parameter 'phi' to tune; it has weights"),
+        ({"grid": {"weights": []}}, "no value for 'weights'"),
+        ({"grid": {"weights": [(1, 2, 3)]}}, "3 weights in the grid for 2 runs"),
+        ({"test": 1.0}, "share of the queries"),
+    ],
+)
+def test_what_is_not_offered_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        tune({"good": GOOD, "bad": BAD}, QRELS, "wsum", "mrr", **options)
+
+
+def test_a_grid_too_large_to_try_is_refused() -> None:
+    with pytest.raises(OptionError, match="name those to try"):
+        tune({str(i): GOOD for i in range(10)}, QRELS, "wsum", "mrr")
