@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import math
 import random
@@ -26,7 +27,7 @@ from .cases import run_table
 Runs = dict[str, dict[str, dict[str, float]]]
 Scores = dict[tuple[str, str], float]
 SEEDS = st.integers(0, 2**16)
-some = settings(max_examples=12, deadline=None)
+some = settings(max_examples=8, deadline=None)
 WEIGHTS = {"s0": 0.5, "s1": 0.3, "s2": 0.2}
 
 
@@ -112,53 +113,52 @@ def net(one: str, other: str, places: list[dict[str, int]], weights: list[float]
     return total
 
 
-def by_hand(method: str, runs: Runs, weights: dict[str, float]) -> Scores:
+def by_hand(runs: Runs, weights: dict[str, float]) -> dict[str, Scores]:
     """Every untrained method once more, document by document; scores as they are."""
-    fused: Scores = {}
+    fused: dict[str, Scores] = {}
     for query in {q for run in runs.values() for q in run}:
         lists = {s: run.get(query, {}) for s, run in runs.items()}
-        places = {s: placed(scores) for s, scores in lists.items()}
-        candidates = {d for scores in lists.values() for d in scores}
-        c = len(candidates)
-        for doc in candidates:
-            having = [s for s in lists if doc in lists[s]]
-            scores = [lists[s][doc] for s in having]
-            weighted = [weights[s] * lists[s][doc] for s in having]
-            ranks = [places[s][doc] for s in having]
-            squares = sum(1 / r**2 for r in ranks)
-            n = len(having)
-            points = {
-                s: c - p[doc] + 1 if doc in p else (c - len(p) + 1) / 2 for s, p in places.items()
-            }
-            fused[query, doc] = {
-                "rrf": lambda: sum(1 / (60 + r) for r in ranks),
-                "isr": lambda: squares * n,
-                "log_isr": lambda: squares * math.log(n),
-                "logn_isr": lambda: squares * math.log(n + 0.01),
-                "comb_sum": lambda: sum(scores),
-                "comb_mnz": lambda: sum(scores) * n,
-                "comb_anz": lambda: sum(scores) / n,
-                "comb_gmnz": lambda: sum(scores) * n,
-                "comb_max": lambda: max(scores),
-                "comb_min": lambda: min(scores),
-                "comb_med": lambda: median(scores),
-                "wsum": lambda: sum(weighted),
-                "wmnz": lambda: sum(scores) * sum(weights[s] for s in having),
-                "mixed": lambda: sum(weighted) * math.sqrt(n),
-                "rbc": lambda: sum(0.2 * 0.8 ** (r - 1) for r in ranks),
-                "borda": lambda: sum(weights[s] * points[s] for s in lists),
-                "condorcet": lambda: (
-                    1
-                    + sum(
-                        (math.copysign(1, v) + 1) / 2 if (v := round(votes, 9)) else 0.5
-                        for votes in (
-                            net(doc, other, [*places.values()], [*weights.values()])
-                            for other in candidates - {doc}
-                        )
-                    )
-                ),
-            }[method]()
+        for doc in {d for scores in lists.values() for d in scores}:
+            for method, score in worth(doc, lists, weights).items():
+                fused.setdefault(method, {})[query, doc] = score
     return fused
+
+
+def worth(doc: str, lists: dict[str, Any], weights: dict[str, float]) -> dict[str, float]:
+    """What each method gives to a document of these lists, one list for each system."""
+    places = {s: placed(scores) for s, scores in lists.items()}
+    candidates = {d for scores in lists.values() for d in scores}
+    c = len(candidates)
+    having = [s for s in lists if doc in lists[s]]
+    scores = [lists[s][doc] for s in having]
+    weighted = [weights[s] * lists[s][doc] for s in having]
+    ranks = [places[s][doc] for s in having]
+    squares = sum(1 / r**2 for r in ranks)
+    n = len(having)
+    points = {s: c - p[doc] + 1 if doc in p else (c - len(p) + 1) / 2 for s, p in places.items()}
+    duels = [
+        round(net(doc, other, [*places.values()], [*weights.values()]), 9)
+        for other in candidates - {doc}
+    ]
+    return {
+        "rrf": sum(1 / (60 + r) for r in ranks),
+        "isr": squares * n,
+        "log_isr": squares * math.log(n),
+        "logn_isr": squares * math.log(n + 0.01),
+        "comb_sum": sum(scores),
+        "comb_mnz": sum(scores) * n,
+        "comb_anz": sum(scores) / n,
+        "comb_gmnz": sum(scores) * n,
+        "comb_max": max(scores),
+        "comb_min": min(scores),
+        "comb_med": median(scores),
+        "wsum": sum(weighted),
+        "wmnz": sum(scores) * sum(weights[s] for s in having),
+        "mixed": sum(weighted) * math.sqrt(n),
+        "rbc": sum(0.2 * 0.8 ** (r - 1) for r in ranks),
+        "borda": sum(weights[s] * points[s] for s in lists),
+        "condorcet": 1 + sum(1.0 if votes > 0 else 0.5 * (votes == 0) for votes in duels),
+    }
 
 
 UNTRAINED = [name for name, method in METHODS.items() if not method.trained]
@@ -171,13 +171,14 @@ WEIGHTED = [name for name in UNTRAINED if METHODS[name].weighted]
 def test_scores_are_those_worked_out_document_by_document(made: int) -> None:
     """Queries and documents that a system lacks are lacking in its list only."""
     _, runs = collection(made)
+    expected, weighted = by_hand(runs, dict.fromkeys(runs, 1.0)), by_hand(runs, WEIGHTS)
+    assert expected.keys() == {*UNTRAINED}
     for method in UNTRAINED:
-        expected = by_hand(method, runs, dict.fromkeys(runs, 1.0))
-        assert scores_of(fuse(runs, method, norm=None)) == pytest.approx(expected, abs=1e-9), method
+        fused = scores_of(fuse(runs, method, norm=None))
+        assert fused == pytest.approx(expected[method], abs=1e-9), method
     for method in WEIGHTED:
-        expected = by_hand(method, runs, WEIGHTS)
-        fused = fuse(runs, method, norm=None, weights=WEIGHTS)
-        assert scores_of(fused) == pytest.approx(expected, abs=1e-9), method
+        fused = scores_of(fuse(runs, method, norm=None, weights=WEIGHTS))
+        assert fused == pytest.approx(weighted[method], abs=1e-9), method
 
 
 def learnt_by_hand(method: str, qrels: dict[str, Any], runs: Runs) -> Scores:
@@ -206,7 +207,7 @@ def learnt_by_hand(method: str, qrels: dict[str, Any], runs: Runs) -> Scores:
         ]
 
         def between(edges: list[int], i: int, hits: Any = hits) -> float:
-            a, b = next((a, b) for a, b in zip(edges, edges[1:], strict=False) if a <= i < b)
+            a, b = next((a, b) for a, b in itertools.pairwise(edges) if a <= i < b)
             return sum(sum(h[a:b]) / (b - a) for h in hits.values()) / len(qrels)
 
         mean_ap = sum(
@@ -301,11 +302,13 @@ def fused_by(method: str, runs: Any, qrels: Any, **options: Any) -> Any:
 def test_neither_the_order_of_rows_nor_that_of_systems_changes_a_bit(made: int, seed: int) -> None:
     qrels, runs = collection(made)
     tables = {name: run_table(run) for name, run in runs.items()}
-    names = sorted(tables, key=lambda name: hash((name, seed)))
+    names = random.Random(seed).sample(sorted(tables), 3)
     mixed = {n: tables[n].sample(fraction=1, shuffle=True, seed=seed) for n in names}
     before = {name: table.clone() for name, table in mixed.items()}
     for method in METHODS:
-        assert fused_by(method, mixed, qrels).equals(fused_by(method, tables, qrels)), method
+        for norm in ("min_max", "zmuv") if method == "comb_sum" else ("min_max",):
+            one, other = (fused_by(method, runs, qrels, norm=norm) for runs in (mixed, tables))
+            assert one.equals(other), method
     assert all(mixed[name].equals(before[name]) for name in mixed)
 
 

@@ -173,6 +173,8 @@ def test_none_relevant_and_condensed_are_the_usual_values(seed: int) -> None:
             pairs["value"].to_list(), abs=1e-12
         )
         assert (pairs["queries"] == pairs["queries_right"]).all()
+        every = unjudged_bounds(qrels, both, METRICS, queries=queries).per_query
+        assert every.null_count().sum_horizontal().item() == 0
     condensed = evf.evaluate(qrels, run, METRICS, judged_only=True).metrics
     alone = unjudged_bounds(qrels, run, METRICS).summary
     assert dict(alone.select("metric", "condensed").rows()) == pytest.approx(condensed)
@@ -414,6 +416,7 @@ def test_rounded_numbers_are_the_same_within_their_decimals() -> None:
     found = explain_difference(ours, rounded)
     assert found.candidates["changed"].first() == "nothing"
     assert "numbers within 5e-05 count as the same" in repr(found)
+    assert explain_difference(ours, {"map": 1.0}).candidates["fitting"].max() == 0
     off = explain_difference(ours, rounded | {"map": rounded["map"] + 1e-3}, tolerance=1e-6)
     assert off.candidates["fitting"].max() < 2
     assert off.summary.filter(metric="map")["left_over"].item() != 0

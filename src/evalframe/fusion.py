@@ -15,7 +15,15 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import FrameError, OptionError
 from evalframe.frames import Duplicates, is_tabular
-from evalframe.fusion_methods import METHODS, Method, Recipe, fusion, parameters_of, read_method
+from evalframe.fusion_methods import (
+    METHODS,
+    Method,
+    Recipe,
+    fusion,
+    parameters_of,
+    read_method,
+    sum_in_order,
+)
 from evalframe.fusion_trained import training_lists
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.normalising import Normalisation, complete, place_in_list, read_normalisation
@@ -213,7 +221,7 @@ def combine(
     learnt = lists if recipe.learn is None or judged is None else recipe.learn(lists, judged)
     read = [name for name in ("weight",) if recipe.reads(name)]
     worth = learnt.select("query_id", "doc_id", *read, value=recipe.each)
-    extra = [pl.col("weight").sort().sum().alias("weights")] if recipe.finish and read else []
+    extra = [sum_in_order(pl.col("weight")).alias("weights")] if recipe.finish and read else []
     fused = worth.group_by("query_id", "doc_id").agg(recipe.together.alias("score"), *extra)
     if recipe.finish is not None:
         fused = recipe.finish(fused, lists)

@@ -26,12 +26,25 @@ __all__ = [
     "fusion",
     "parameters_of",
     "read_method",
+    "sum_in_order",
     "total",
 ]
 
+DECIMALS = 9
+"""Of votes; with weights like 0.1 a draw would come out as dust."""
+
 SCORE, RANK, WEIGHT, VALUE = pl.col("score"), pl.col("rank"), pl.col("weight"), pl.col("value")
 
-total = VALUE.sort().sum()
+
+def sum_in_order(values: pl.Expr) -> pl.Expr:
+    """The sum of a group's values from the least up, so that their order changes no bit.
+
+    As lists, because Polars leaves out a sort before a sum.
+    """
+    return values.implode().list.sort().list.sum()
+
+
+total = sum_in_order(VALUE)
 """The sum of what the lists give."""
 n_lists = pl.len()
 """How many lists have the document."""
@@ -227,7 +240,7 @@ def comb_min() -> Recipe:
 @fusion(aliases=("med", "comb_median", "median"))
 def comb_med() -> Recipe:
     """Median of the scores of the lists that have the document. Source: Fox and Shaw 1993."""
-    return Recipe(SCORE, VALUE.median())
+    return Recipe(SCORE, VALUE.implode().list.median())
 
 
 @fusion(aliases=("weighted_sum", "linear"))
@@ -239,7 +252,7 @@ def wsum() -> Recipe:
 @fusion(aliases=("w_mnz", "weighted_mnz"))
 def wmnz() -> Recipe:
     """Sum of the scores, times the sum of the weights. Source: Wu and Crestani 2002."""
-    return Recipe(SCORE, total * WEIGHT.sort().sum())
+    return Recipe(SCORE, total * sum_in_order(WEIGHT))
 
 
 @fusion()
@@ -270,10 +283,11 @@ def borda() -> Recipe:
 def condorcet() -> Recipe:
     """1 + the number of candidates that a majority of systems ranks lower; a draw counts half.
 
-    A system ranks what it found above what it did not find. All documents of a list are compared
-    with each other, so that cost and memory grow with the square of its length. Where no majorities go round in a
-    circle the order is the only one that agrees with all of them; ranx, whose order depends on
-    chance where they do, gives the same scores where there are no draws either.
+    A system ranks what it found above what it did not find. Votes that differ by less than 1e-9
+    are a draw. All documents of a list are compared with each other, so that cost and memory grow
+    with the square of its length. Where no majorities go round in a circle the order is the only
+    one that agrees with all of them; ranx, whose order depends on chance where they do, gives the
+    same scores where there are no draws either.
     Source: Copeland 1951; Montague and Aslam 2002.
     """
     return Recipe(RANK * WEIGHT, finish=_duels)
@@ -281,12 +295,12 @@ def condorcet() -> Recipe:
 
 def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
     """Add what all lists give to every candidate, and the half of c - 1 for each that has it."""
-    all_weights = lists.select("system", "weight").unique().select(all_weights=WEIGHT.sort().sum())
+    all_weights = lists.select("system", "weight").unique().select(all_weights=sum_in_order(WEIGHT))
     given_away = (
         lists.group_by("system", "query_id", "weight")
         .agg(n=pl.len())
         .group_by("query_id")
-        .agg(weighted_rows=(WEIGHT * pl.col("n")).sort().sum())
+        .agg(weighted_rows=sum_in_order(WEIGHT * pl.col("n")))
     )
     of_query = fused.group_by("query_id").agg(c=pl.len().cast(pl.Int64))
     c = pl.col("c")
@@ -321,11 +335,15 @@ def _duels(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
         listed.join(other, on=["system", "query"])
         .filter(pl.col("document") != pl.col("other"))
         .group_by("query", "document", "other")
-        .agg((WEIGHT * direction).sort().sum().alias("votes"), lead.first().alias("lead"))
+        .agg(sum_in_order(WEIGHT * direction).alias("votes"), lead.first().alias("lead"))
         .group_by("query", "document")
-        .agg(more=((pl.col("votes") + pl.col("lead")).sign() - pl.col("lead").sign()).sum() / 2)
+        .agg(more=(_sign(pl.col("votes") + pl.col("lead")) - _sign(pl.col("lead"))).sum() / 2)
     )
-    by_weights = pl.col("weights").rank("average").over("query_id")
+    by_weights = pl.col("weights").round(DECIMALS).rank("average").over("query_id")
     return numbered.join(put_right, on=["query", "document"], how="left").with_columns(
         score=by_weights + pl.col("more").fill_null(0.0)
     )
+
+
+def _sign(votes: pl.Expr) -> pl.Expr:
+    return votes.round(DECIMALS).sign()

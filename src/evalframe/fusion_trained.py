@@ -15,7 +15,7 @@ from collections.abc import Callable
 import polars as pl
 
 from evalframe.errors import OptionError
-from evalframe.fusion_methods import Recipe, fusion
+from evalframe.fusion_methods import Recipe, fusion, sum_in_order
 
 __all__ = ["bayesfuse", "mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "training_lists"]
 
@@ -108,7 +108,7 @@ def probfuse(n_segments: int = 10) -> Recipe:
             judged.group_by("system", "query_id", segment)
             .agg(share=HIT.sum() / pl.len(), n_queries=pl.col("n_queries").first())
             .group_by("system", "segment")
-            .agg(learnt=pl.col("share").sort().sum() / pl.col("n_queries").first())
+            .agg(learnt=sum_in_order(pl.col("share")) / pl.col("n_queries").first())
         )
         return lists.with_columns(segment).join(of_segment, on=["system", "segment"], how="left")
 
@@ -152,9 +152,9 @@ def mapfuse() -> Recipe:
         of_system = (
             judged.with_columns(precision=precision * HIT)
             .group_by("system", "query_id", "n_relevant", "n_queries")
-            .agg(ap=pl.col("precision").sort().sum() / pl.col("n_relevant").first())
+            .agg(ap=sum_in_order(pl.col("precision")) / pl.col("n_relevant").first())
             .group_by("system")
-            .agg(learnt=pl.col("ap").fill_nan(0.0).sort().sum() / pl.col("n_queries").first())
+            .agg(learnt=sum_in_order(pl.col("ap").fill_nan(0.0)) / pl.col("n_queries").first())
         )
         return lists.join(of_system, on="system", how="left")
 

@@ -31,6 +31,7 @@ LEAST = 1e-9
 """What a list is divided by at least, so that a list of equal scores stays finite."""
 
 SCORE, RANK = pl.col("score"), pl.col("rank")
+# Sums are taken from the least score up, so that the order of rows changes no bit.
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,15 @@ def max_(keys: list[str]) -> pl.Expr:
 def sum_(keys: list[str]) -> pl.Expr:
     """(score - lowest) / sum of that over the list: the list's scores sum to 1."""
     lowest = SCORE.min().over(keys)
-    return (SCORE - lowest) / _at_least(SCORE.sum().over(keys) - lowest * pl.len().over(keys))
+    whole = SCORE.sum().over(keys, order_by=SCORE)
+    return (SCORE - lowest) / _at_least(whole - lowest * pl.len().over(keys))
 
 
 @normalisation(aliases=("z_score", "zscore", "standard"))
 def zmuv(keys: list[str]) -> pl.Expr:
     """(score - mean) / standard deviation: mean 0, variance 1 (over n, not n - 1)."""
-    return (SCORE - SCORE.mean().over(keys)) / _at_least(SCORE.std(ddof=0).over(keys))
+    mean = SCORE.mean().over(keys, order_by=SCORE)
+    return (SCORE - mean) / _at_least(SCORE.std(ddof=0).over(keys, order_by=SCORE))
 
 
 @normalisation()

@@ -131,11 +131,18 @@ def _separator(source: Source, found: Positions) -> str:
 
 
 def _fast_plan(
-    source: Source, found: Positions, separator: str, system: bool, seen: Marks
+    source: Source,
+    found: Positions,
+    separator: str,
+    system: bool,
+    seen: Marks,
+    tag: str | None = None,
 ) -> pl.LazyFrame:
     """`scan_csv` with one column more than there should be, so that a longer line shows.
 
-    What the file is known not to hold (`seen`) needs no test.
+    What the file is known not to hold (`seen`) needs no test. A line of six columns that ends in
+    the run's `tag` has its words in their places even if one of them is empty, so that the columns
+    nobody reads need not be looked at.
     """
     strip = separator == "\t "
     names = [name or f"skip_{i}" for i, name in enumerate(found.names)]
@@ -150,6 +157,7 @@ def _fast_plan(
         schema=schema | {"further": pl.String},
         missing_columns="insert",
         truncate_ragged_lines=True,
+        row_index_name="at",
         **source.options,
     )
     if strip:
@@ -158,9 +166,10 @@ def _fast_plan(
         )
     ids = ["query_id", "doc_id", *(["system"] if system and "system" in names else [])]
     plan = plan.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in (*ids, names[-1])))
-    # Without gaps a line that has its last word has all of them, so only numbers can be amiss.
-    tested = names if seen.gaps else [*numbers, names[-1]]
+    last = pl.col(names[-1])
+    tested = names if tag is None else ["query_id", "doc_id", *numbers]
     tests = [pl.col(n).is_null() for n in tested if n != "rank" or found.ranked]
+    tests += [] if tag is None else [last.ne_missing(pl.lit(tag))]
     if seen.strays:
         tests += [pl.col(name).str.contains_any(NOT_IN_IDS) for name in ids]
     bad = pl.any_horizontal(pl.col("further").is_not_null(), *tests)
@@ -176,19 +185,24 @@ def _fast_frame(
         looks = [look_through(path, separator.encode()) for path in source.paths]
         if any(look.strays for look in looks):
             return None
-        seen = Marks(
-            strays=False,
-            comments=any(look.comments for look in looks),
-            gaps=any(look.gaps for look in looks),
-        )
-    plan = _fast_plan(source, found, separator, system, seen)
-    try:
-        frame = collect(plan.select(*_columns(found, system), "bad"), "in-memory")
-    except FAULTS:
-        return None
-    except OSError as error:
-        raise explained(source, error) from error
-    return None if frame["bad"].any() or frame.height == 0 else frame.drop("bad")
+        seen = Marks(strays=False, comments=any(look.comments for look in looks))
+    tags = [_split(source.lines()[0])[-1]] if found.trailing and separator != "\t " else []
+    for tag in (*tags, None):
+        plan = _fast_plan(source, found, separator, system, seen, tag)
+        try:
+            frame = collect(plan.select(*_columns(found, system), "bad", "at"))
+        except FAULTS:
+            return None
+        except OSError as error:
+            raise explained(source, error) from error
+        if frame.height and not frame["bad"].any():
+            return _by_line(frame).drop("bad")
+    return None
+
+
+def _by_line(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order of the file, which the streaming engine does not promise."""
+    return (frame if frame["at"].is_sorted() else frame.sort("at")).drop("at")
 
 
 def _numbers(found: Positions) -> dict[str, Any]:
@@ -249,8 +263,7 @@ def _in_order(source: Source, found: Positions, system: bool) -> pl.DataFrame:
     """The parsed lines by the streaming engine, which uses every core but promises no order."""
     lines = pl.scan_lines(source.target, row_index_name="at", **source.options)
     plan = _parsed(lines, found, source, system).select(*_columns(found, system), "bad", "at")
-    frame = collect(plan)
-    return (frame if frame["at"].is_sorted() else frame.sort("at")).drop("at")
+    return _by_line(collect(plan))
 
 
 def _loosened(source: Source, found: Positions, system: bool) -> Positions:
