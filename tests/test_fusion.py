@@ -268,12 +268,9 @@ def test_scores_are_those_of_ranx_on_made_runs(made: int) -> None:
     weights = list(WEIGHTS.values())
     cases: list[tuple[str, dict[str, Any]]] = [
         ("gmnz", {"gamma": 0.3}),
-        ("wmnz", {"weights": weights}),
         ("mixed", {"weights": weights}),
         ("w_bordafuse", {"weights": weights}),
-        ("logn_isr", {"sigma": 0.2}),
         ("probfuse", {"n_segments": 3}),
-        ("posfuse", {}),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

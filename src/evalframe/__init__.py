@@ -31,6 +31,8 @@ from evalframe.io import (
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import judge
 from evalframe.report import Report, evaluate
+from evalframe.samples import evaluate_rag, per_sample
+from evalframe.samples_report import RagReport
 from evalframe.scoring import Contract, per_query
 
 __version__ = _version("evalframe")
@@ -39,12 +41,15 @@ __all__ = [
     "Contract",
     "EvalframeError",
     "PreparedQrels",
+    "RagReport",
     "Report",
     "__version__",
     "evaluate",
+    "evaluate_rag",
     "judge",
     "metrics",
     "per_query",
+    "per_sample",
     "prepare",
     "read_beir",
     "read_corpus",
