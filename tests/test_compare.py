@@ -477,6 +477,14 @@ def test_a_query_that_is_lost_is_a_regression() -> None:
         assert_no_regression(worse.with_columns(pl.lit(1.0).alias("unjudged@10")), worse)
 
 
+def test_a_rise_of_what_should_be_low_is_tested_in_its_own_direction() -> None:
+    old = frame({str(i): 0.5 for i in range(10)}, "unjudged@10")
+    higher = old.with_columns(pl.col("unjudged@10") + 0.25)
+    with pytest.raises(RegressionError, match=r"\(p = 0\.0009766\)"):
+        assert_no_regression(higher, old, alpha=0.05)
+    assert assert_no_regression(old, higher, alpha=0.05)
+
+
 def test_the_gate_takes_reports_and_refuses_what_it_does_not_know() -> None:
     qrels = {"1": {"a": 1}, "2": {"a": 1}}
     old = evf.evaluate(qrels, {"1": ["a"], "2": ["a"]}, ["mrr"])

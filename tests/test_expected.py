@@ -73,6 +73,11 @@ def test_the_evaluations_depth_and_judged_only_hold() -> None:
     assert whole.metrics["expected_precision@1"] == pytest.approx(1 / 3)
 
 
+def test_zero_and_negative_zero_are_one_score() -> None:
+    run = {"q": {"a": 0.0, "b": -0.0}}
+    assert evf.evaluate({"q": {"a": 1}}, run, "expected_mrr").metrics["expected_mrr"] == 3 / 4
+
+
 def test_plans_and_systems_give_the_same_values() -> None:
     qrels = qrels_table({"q": {"a": 1, "b": 2}, "p": {"a": 1}})
     run = run_table({"q": {"a": 1.0, "b": 1.0, "x": 1.0}, "p": {"y": 2.0, "a": 2.0}})

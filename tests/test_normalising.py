@@ -23,7 +23,7 @@ SCORES = st.dictionaries(
     min_size=1,
 )
 RUNS = st.dictionaries(st.sampled_from(["q1", "q2", "q3"]), SCORES, min_size=1)
-some_runs = settings(max_examples=25, deadline=None)
+some_runs = settings(max_examples=40, deadline=None)
 
 
 def scores_of(frame: pl.DataFrame | pl.LazyFrame) -> dict[tuple[str, str], float]:

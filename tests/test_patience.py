@@ -145,7 +145,6 @@ def test_compat_is_the_overlap_with_the_nearest_ideal_list(
         "sdcg",
         "bpm(T=-1)@5",
         "nerr@0",
-        "nerr9",
         "nerr10(p=1)",
         "nerr(equation=7)@5",
         "compat(p=1)",

@@ -73,7 +73,7 @@ QRELS = Shape(
     aliases={
         "query_id": QUERY_NAMES,
         "doc_id": DOC_NAMES,
-        "subtopic": ("subtopic_id", "intent", "aspect"),
+        "subtopic": ("subtopic_id",),
         "relevance": ("rel", "label", "grade", "score", "judgment", "judgement", "gold"),
     },
 )

@@ -215,7 +215,7 @@ def comb_mnz() -> Recipe:
 @fusion(aliases=("anz",))
 def comb_anz() -> Recipe:
     """Mean of the scores over the lists that have the document. Source: Fox and Shaw 1993."""
-    return Recipe(SCORE, total / n_lists)
+    return Recipe(SCORE, VALUE.implode().list.sort().list.mean())
 
 
 @fusion(aliases=("gmnz",), grid={"gamma": _steps(1, 100, 1, 100)})

@@ -100,7 +100,7 @@ def probfuse(n_segments: int = 10) -> Recipe:
     Every list is cut into segments of ⌈n / n_segments⌉ places. Source: Lillis et al. 2006.
     """
     _whole("n_segments", n_segments, 1)
-    size = (N_LISTED / n_segments).ceil().cast(pl.Int64)
+    size = (N_LISTED.cast(pl.Int64) + n_segments - 1) // n_segments
     segment = ((PLACE - 1) // size).alias("segment")
 
     def learn(lists: pl.LazyFrame, judged: pl.LazyFrame) -> pl.LazyFrame:

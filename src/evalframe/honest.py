@@ -118,9 +118,7 @@ def tie_sensitivity(
     values = _side_by_side(readings, keys, list(by_rule.how))
     depends = (pl.col("worst") - pl.col("best")).abs() > SAME
     dependent = values.filter(depends).select(keys).unique()
-    drawn = values_in_random_orders(
-        prepared, graded.drop("relevance"), dependent, metrics, as_given, orders, seed
-    )
+    drawn = values_in_random_orders(prepared, graded, dependent, metrics, as_given, orders, seed)
     means, expected = expected_of(values, drawn, [*keys[:-1], "metric"], keys, orders)
     summary = (
         _means(values, keys, ("value", "worst", "best"))

@@ -10,35 +10,49 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import MetricError
 from evalframe.frames import Frame
+from evalframe.prepared import PreparedQrels
 from evalframe.ranking import Order
-from evalframe.subtopics import SUBTOPICS, Novelty, add_novelty_ranks
+from evalframe.subtopics import SUBTOPICS, Novelty, add_novelty_ranks, join_subtopics
 
-__all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "reads_plateaus", "with_novelty"]
+__all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "plan_for", "prepared_for", "reads_plateaus"]
 
 TIED_FROM, N_TIED = "tied_from", "n_tied"
 """Of the documents with this one's score: the rank of the first, and how many there are."""
 
 
-def with_novelty(qrels: Frame, metrics: Mapping[str, pl.Expr]) -> Frame:
-    """The qrels, with the novelty ranks that these metrics read.
+def prepared_for(prepared: PreparedQrels, metrics: Mapping[str, pl.Expr]) -> PreparedQrels:
+    """The qrels, with the novelty ranks that these metrics read: found once and kept.
 
     Raises
     ------
     MetricError
         A metric reads subtopics, and the qrels have none.
     """
+    novel = _novel_columns(metrics, prepared.pairs.columns)
+    if not novel:
+        return prepared
+    if novel not in prepared.with_more:
+        prepared.with_more[novel] = PreparedQrels(add_novelty_ranks(prepared.pairs, novel))
+    return prepared.with_more[novel]
+
+
+def plan_for(qrels: pl.LazyFrame, metrics: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+    """The same for qrels that are a plan; a `subtopic` column becomes `subtopics`."""
+    if "subtopic" in qrels.collect_schema().names():
+        qrels = join_subtopics(qrels)
+    return add_novelty_ranks(qrels, _novel_columns(metrics, qrels.collect_schema().names()))
+
+
+def _novel_columns(metrics: Mapping[str, pl.Expr], present: list[str]) -> frozenset[str]:
     read = {column: name for name, metric in metrics.items() for column in _read(metric)}
     novel: list[str] = [column for column in read if Novelty.of(column) is not None]
     needing = [read[column] for column in (*novel, SUBTOPICS) if column in read]
-    if not needing:
-        return qrels
-    names = qrels.collect_schema().names() if isinstance(qrels, pl.LazyFrame) else qrels.columns
-    if SUBTOPICS not in names:
+    if needing and SUBTOPICS not in present:
         raise MetricError(
             f"metric {needing[0]!r} needs qrels that judge by subtopic: give them a column "
             "'subtopic', with one row for each (query_id, doc_id, subtopic)"
         )
-    return add_novelty_ranks(qrels, novel)
+    return frozenset(novel)
 
 
 def reads_plateaus(metrics: Mapping[str, pl.Expr]) -> bool:

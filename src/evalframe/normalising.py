@@ -122,7 +122,7 @@ def zmuv(keys: list[str]) -> pl.Expr:
 @normalisation()
 def rank_(keys: list[str]) -> pl.Expr:
     """1 - (rank - 1) / n of a list of n documents."""
-    return 1 - (RANK - 1) / pl.len().over(keys)
+    return 1 - (RANK - 1) / _length(keys)
 
 
 @normalisation(completes=True)
@@ -131,7 +131,7 @@ def borda(keys: list[str]) -> pl.Expr:
 
     Documents that this system did not find get 1/2 - (n - 1) / 2c: they share what is left.
     """
-    n_candidates, n_ranked = pl.len().over(keys), RANK.count().over(keys)
+    n_candidates, n_ranked = _length(keys), RANK.count().over(keys)
     ranked = 1 - (RANK - 1) / n_candidates
     left = 0.5 - (n_ranked.cast(pl.Int64) - 1) / (2 * n_candidates)
     return pl.when(RANK.is_null()).then(left).otherwise(ranked)
@@ -235,5 +235,16 @@ def complete(plan: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
     )
 
 
+def _length(keys: list[str]) -> pl.Expr:
+    """How many rows the list has, as a value of each row (see `_at_least`)."""
+    return pl.max_horizontal(pl.len().over(keys), RANK)
+
+
 def _at_least(divisor: pl.Expr) -> pl.Expr:
-    return pl.max_horizontal(divisor, pl.lit(LEAST))
+    """The divisor of each row, of `LEAST` at least.
+
+    The third term is never the greatest: it makes the divisor a value of the row. Polars multiplies
+    by the reciprocal where a whole batch has one divisor, so that the last bit would depend on how
+    rows fall into batches.
+    """
+    return pl.max_horizontal(divisor, pl.lit(LEAST), -SCORE.abs())

@@ -82,6 +82,11 @@ class PreparedQrels:
         """The qrels as they stand in `pairs`: `query_id`, `doc_id`, `relevance`."""
         return self.pairs.select("query_id", "doc_id", "relevance")
 
+    @functools.cached_property
+    def with_more(self) -> dict[frozenset[str], PreparedQrels]:
+        """These qrels with columns that some metrics need, by the names of the columns."""
+        return {}
+
     @property
     def with_subtopics(self) -> pl.DataFrame:
         """The qrels, and `subtopics` where they have them."""

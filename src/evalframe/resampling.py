@@ -38,7 +38,7 @@ EXACT_UP_TO = 16
 """Differences other than 0 up to which every assignment of signs is gone through."""
 DRAWN_TOGETHER = 400_000
 """Rows drawn in one piece, over all its resamples."""
-HELD_TOGETHER = 2**24
+HELD_TOGETHER = 2**23
 """Numbers of one array of replicates that are held at once."""
 ROUNDING = 1e-12
 """Share of the sum of absolute values by which equal sums may come out different."""
@@ -113,9 +113,14 @@ def bootstrap_intervals(
     values = np.column_stack([values, np.zeros(len(values))])
     low, high = np.empty(len(left)), np.empty(len(left))
     for part in _parts(len(left), resamples):
-        differences = values[:, left[part]] - values[:, right[part]]
         low[part], high[part] = _intervals(
-            differences, method=method, confidence=confidence, resamples=resamples, seed=seed
+            values,
+            left[part],
+            right[part],
+            method=method,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
         )
     return low, high
 
@@ -124,14 +129,8 @@ def replicated_means(
     values: NDArray[np.float64], *, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """The means of every column in every bootstrap resample of the rows: resamples × columns."""
-    import numpy as np
-
     centre = values.mean(axis=0)
-    around = values - centre
-    means = np.empty((resamples, values.shape[1]))
-    for rows, counts in _drawn(len(values), resamples, seed):
-        means[rows] = counts @ around
-    means /= len(values)
+    means = _sums(values - centre, resamples, seed) / len(values)
     means += centre
     return means
 
@@ -218,38 +217,64 @@ def _drawn(n: int, resamples: int, seed: int) -> Iterator[tuple[slice, NDArray[n
         yield slice(start, start + k), counts.astype(np.float64)
 
 
+def _sums(columns: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np.float64]:
+    """The sum of every column over the rows of every resample: resamples × columns."""
+    import numpy as np
+
+    sums = np.empty((resamples, columns.shape[1]))
+    for rows, counts in _drawn(len(columns), resamples, seed):
+        sums[rows] = counts @ columns
+    return sums
+
+
 def _intervals(
-    differences: NDArray[np.float64], *, method: str, confidence: float, resamples: int, seed: int
+    values: NDArray[np.float64],
+    left: NDArray[np.intp],
+    right: NDArray[np.intp],
+    *,
+    method: str,
+    confidence: float,
+    resamples: int,
+    seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     import numpy as np
 
-    n, n_contrasts = differences.shape
+    n, n_contrasts = len(values), len(left)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
+    differences = values[:, left] - values[:, right]
     mean = differences.mean(axis=0)
     flat = np.ptp(differences, axis=0) <= ROUNDING * np.abs(differences).max(axis=0)
     around = np.where(flat, 0.0, differences - mean)
-    sums = np.empty((resamples, n_contrasts))
-    squares = np.empty((resamples, n_contrasts)) if method == "studentised" else sums
-    for rows, counts in _drawn(n, resamples, seed):
-        sums[rows] = counts @ around
-        if method == "studentised":
-            squares[rows] = counts @ around**2
     if method == "studentised":
-        low, high = _studentised(around, sums, squares, tails)
+        both = _sums(np.hstack([around, around**2]), resamples, seed)
+        low, high = _studentised(around, both[:, :n_contrasts], both[:, n_contrasts:], tails)
+        return mean + low, mean + high
+    used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+    centred = values[:, used] - values[:, used].mean(axis=0)
+    first, second = places[:n_contrasts], places[n_contrasts:]
+    if len(used) < n_contrasts:
+        of_columns = _sums(centred, resamples, seed)
+        sums = of_columns[:, first] - of_columns[:, second]
+        sums[:, flat] = 0.0
     else:
-        shares = _bca_shares(around, sums, tails) if method == "bca" else tails[:, None]
-        low, high = _quantiles(sums, np.broadcast_to(shares, (2, n_contrasts))) / n
+        sums = _sums(around, resamples, seed)
+    size = np.abs(centred).sum(axis=0)
+    slack = ROUNDING * (size[first] + size[second])
+    shares = _bca_shares(around, sums, slack, tails) if method == "bca" else tails[:, None]
+    low, high = _quantiles(sums, np.broadcast_to(shares, (2, n_contrasts))) / n
     return mean + low, mean + high
 
 
 def _bca_shares(
-    around: NDArray[np.float64], sums: NDArray[np.float64], tails: NDArray[np.float64]
+    around: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    slack: NDArray[np.float64],
+    tails: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Which quantiles of the replicates bound the interval, corrected for bias and skew."""
     import numpy as np
     from scipy.special import ndtr, ndtri  # type: ignore[import-untyped]
 
-    slack = ROUNDING * np.abs(around).sum(axis=0)
     below = ((sums < -slack).mean(axis=0) + (sums <= slack).mean(axis=0)) / 2
     bias = ndtri(np.clip(below, 0.5 / len(sums), 1 - 0.5 / len(sums)))
     spread = (around**2).sum(axis=0)
@@ -283,7 +308,8 @@ def _quantiles(replicates: NDArray[np.float64], shares: NDArray[np.float64]) -> 
     """Each column's own quantiles, with linear interpolation: shares × columns."""
     import numpy as np
 
-    ordered = np.sort(replicates.T, axis=1)
+    ordered = np.ascontiguousarray(replicates.T)
+    ordered.sort(axis=1)
     at = np.clip(shares, 0.0, 1.0) * (len(replicates) - 1)
     below = np.floor(at).astype(np.intp)
     above = np.minimum(below + 1, len(replicates) - 1)

@@ -13,12 +13,11 @@ from evalframe.engine import collect
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
-from evalframe.judged_columns import add_plateaus, reads_plateaus, with_novelty
+from evalframe.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
 from evalframe.metrics import Metric, judged, parse
 from evalframe.metrics.catalogue import Summary
 from evalframe.prepared import PreparedQrels, prepare
 from evalframe.ranking import Judged, Order, judged_frame, judged_plan
-from evalframe.subtopics import join_subtopics
 from evalframe.ties import Ties
 
 __all__ = ["DEFAULT_METRICS", "Contract", "MetricLike", "Scored", "per_query", "score"]
@@ -210,8 +209,7 @@ def score(
     """Score a checked run, or a plan of one, which is then streamed."""
     refuse_swapped(prepared, run)
     named = {metric.name: metric.expression for metric in asked}
-    pairs = with_novelty(prepared.pairs, named)
-    prepared = prepared if pairs is prepared.pairs else PreparedQrels(pairs)
+    prepared = prepared_for(prepared, named)
     seen = judged_frame(prepared, run, contract.order, progress)
     _refuse_strangers(prepared, seen)
     rows = seen.judged
@@ -233,9 +231,7 @@ def _per_query_plan(
     qrels: pl.LazyFrame, run: pl.LazyFrame, asked: list[Asked], contract: Contract
 ) -> pl.LazyFrame:
     named = {metric.name: metric.expression for metric in asked}
-    if "subtopic" in qrels.collect_schema().names():
-        qrels = join_subtopics(qrels)
-    judged_rows = judged_plan(with_novelty(qrels, named), run, contract.order)
+    judged_rows = judged_plan(plan_for(qrels, named), run, contract.order)
     if reads_plateaus(named):
         judged_rows = add_plateaus(judged_rows, run, contract.order)
     keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]

@@ -10,14 +10,7 @@ import polars as pl
 
 from evalframe.frames import Frame
 
-__all__ = [
-    "SUBTOPICS",
-    "Novelty",
-    "add_novelty_ranks",
-    "join_subtopics",
-    "split_subtopics",
-    "subtopic_rows",
-]
+__all__ = ["SUBTOPICS", "Novelty", "add_novelty_ranks", "join_subtopics"]
 
 SUBTOPICS = "subtopics"
 """The column of the judged frame that lists a document's judgements, subtopic by subtopic."""
@@ -33,7 +26,7 @@ def join_subtopics(qrels: Frame) -> Frame:
     return qrels.group_by("query_id", "doc_id").agg(pl.col("relevance").max(), one.alias(SUBTOPICS))
 
 
-def split_subtopics(pairs: Frame) -> Frame:
+def _split_subtopics(pairs: Frame) -> Frame:
     """One row for each judgement again: `query_id`, `doc_id`, `relevance`, `subtopic`."""
     return (
         pairs.select("query_id", "doc_id", SUBTOPICS)
@@ -81,11 +74,11 @@ NAME = re.compile(
 )
 
 
-def subtopic_rows(pairs: Frame, rel: float | None) -> Frame:
+def _subtopic_rows(pairs: Frame, rel: float | None) -> Frame:
     """The relevant (query, document, subtopic) triples: `query_id`, `doc_id`, `subtopic`."""
     grade = pl.col("relevance")
     is_relevant = grade > 0 if rel is None else grade >= max(rel, 0)
-    return split_subtopics(pairs).filter(is_relevant).drop("relevance")
+    return _split_subtopics(pairs).filter(is_relevant).drop("relevance")
 
 
 def add_novelty_ranks(pairs: Frame, columns: Iterable[str]) -> Frame:
@@ -114,25 +107,29 @@ def _greedy_ranks(pairs: Frame, alpha: float, rel: float | None, depth: int) -> 
 
     A document that covers nothing has no place: it would gain nothing.
     """
-    rows = subtopic_rows(pairs, rel)
+    rows = _subtopic_rows(pairs, rel)
     if isinstance(rows, pl.DataFrame):
         longest = rows.group_by("query_id").agg(pl.col("doc_id").n_unique())["doc_id"].max()
         depth = min(depth, int(str(longest or 0)))
-    doc = ["query_id", "doc_id"]
-    rows = rows.with_columns(gain=pl.lit(1.0), place=pl.lit(None, pl.UInt32))
-    # Documents by number, since it is compared at every step.
-    rows = rows.with_columns(number=pl.col("doc_id").rank("dense").over("query_id"))
+    # Numbers in the order of names, because every step compares and groups by them.
+    rows = rows.select(
+        "query_id",
+        "doc_id",
+        query=pl.col("query_id").rank("dense"),
+        document=pl.struct("query_id", "doc_id").rank("dense"),
+        topic=pl.struct("query_id", "subtopic").rank("dense"),
+        gain=pl.lit(1.0),
+        place=pl.lit(None, pl.UInt32),
+    ).sort("document", "topic")
+    is_open = pl.col("place").is_null()
     for step in range(1, depth + 1):
-        open_gain = pl.when(pl.col("place").is_null()).then(pl.col("gain"))
-        rows = rows.with_columns(
-            worth=open_gain.sum().over(["query_id", "number"], order_by="subtopic")
-        )
-        best = pl.col("worth") == pl.col("worth").max().over("query_id")
-        first = pl.when(best & pl.col("place").is_null()).then(pl.col("number"))
-        rows = rows.with_columns(chosen=first == first.max().over("query_id"))
-        covered = pl.col("chosen").fill_null(False).any().over("query_id", "subtopic")
+        worth = pl.when(is_open).then(pl.col("gain")).sum().over("document")
+        rows = rows.with_columns(worth=pl.when(is_open).then(worth))
+        best = pl.when(pl.col("worth") == pl.col("worth").max().over("query")).then("document")
+        rows = rows.with_columns(chosen=pl.col("document") == best.max().over("query"))
+        covered = pl.col("chosen").any().over("topic")
         rows = rows.with_columns(
             place=pl.when(pl.col("chosen")).then(step).otherwise(pl.col("place")).cast(pl.UInt32),
             gain=pl.col("gain") * pl.when(covered).then(1 - alpha).otherwise(1.0),
         )
-    return rows.group_by(doc).agg(pl.col("place").first().alias(NEWEST))
+    return rows.group_by("query_id", "doc_id").agg(pl.col("place").first().alias(NEWEST))

@@ -42,51 +42,70 @@ def graded_run(prepared: PreparedQrels, run: pl.DataFrame, score_dtype: Any) -> 
 
 def values_in_random_orders(
     prepared: PreparedQrels,
-    run: pl.DataFrame,
+    graded: pl.DataFrame,
     dependent: pl.DataFrame,
     metrics: MetricLike | Iterable[MetricLike],
     settings: dict[str, Any],
     orders: int,
     seed: int,
 ) -> pl.DataFrame:
-    """Values of the queries that depend on ties, in each random order: keys, `order`, metrics."""
+    """Values of the queries that depend on ties, in each random order: keys, `metric`, `value`."""
     keys = dependent.columns
-    wanted = (
-        run.join(dependent, on=keys, how="semi")
-        .sort(*keys, "doc_id")
-        .with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt64))
+    wanted = graded.join(dependent, on=keys, how="semi").sort(
+        *keys, "score", "doc_id", descending=[*[False] * len(keys), True, False]
     )
     if wanted.height == 0:
-        return dependent.with_columns(order=pl.lit(0), value=pl.lit(0.0), metric=pl.lit("")).clear()
+        return dependent.with_columns(metric=pl.lit(""), value=pl.lit(0.0)).clear()
     asked = prepare(
         prepared.qrels.join(dependent.select("query_id").unique(), on="query_id", how="semi")
     )
+    own = wanted["system"] if "system" in keys else pl.lit("")
+    rows = wanted.select(*keys, "doc_id", "score")
+    moving = _moving(wanted, keys)
     size = max(1, ROWS_TOGETHER // wanted.height)
-    own = pl.col("system") if "system" in keys else pl.lit("")
     found = []
     for start in range(0, orders, size):
-        numbers = range(start, min(start + size, orders))
         reordered = pl.concat(
-            wanted.with_columns(
+            rows.with_columns(
+                rows["doc_id"].gather(_shuffled(moving, rows.height, number, seed)),
                 pl.concat_str(pl.lit(f"{number} "), own).alias("system"),
-                drawn=(pl.col("row") + number * wanted.height).hash(seed),
             )
-            for number in numbers
-        ).sort("system", "query_id", "score", "drawn", descending=[False, False, True, False])
-        report = evaluate(
-            asked,
-            reordered.drop("row", "drawn"),
-            metrics,
-            **(settings | {"queries": "judged"}),
+            for number in range(start, min(start + size, orders))
         )
-        parts = pl.col("system").str.splitn(" ", 2)
-        names = list(report.how)
-        values = report.per_query.with_columns(
-            order=parts.struct.field("field_0").cast(pl.Int64),
-            system=parts.struct.field("field_1"),
-        ).join(dependent, on=keys, how="semi")
-        found.append(values.unpivot(names, index=["order", *keys], variable_name="metric"))
+        report = evaluate(asked, reordered, metrics, **(settings | {"queries": "judged"}))
+        of_system = pl.col("system").str.splitn(" ", 2).struct.field("field_1")
+        values = report.per_query.with_columns(of_system.alias("system"))
+        found.append(
+            values.join(dependent, on=keys, how="semi").unpivot(
+                list(report.how), index=keys, variable_name="metric"
+            )
+        )
     return pl.concat(found)
+
+
+def _moving(wanted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """The rows that share their score with others of which one is judged: `row`, `plateau`."""
+    plateau = pl.struct(*keys, "score").rle_id().cast(pl.UInt64).alias("plateau")
+    return (
+        wanted.select(plateau, "relevance")
+        .with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32))
+        .filter(
+            pl.len().over("plateau") > 1, pl.col("relevance").is_not_null().any().over("plateau")
+        )
+        .select("row", "plateau")
+    )
+
+
+def _shuffled(moving: pl.DataFrame, n_rows: int, number: int, seed: int) -> pl.Series:
+    """The rows of one random order: what moves is put in order of a hash within its plateau."""
+    drawn = moving.select(
+        pl.col("plateau") * 2**32
+        + (pl.col("row").cast(pl.UInt64) + number * n_rows).hash(seed % 2**64) % 2**32
+    ).to_series()
+    row = moving["row"]
+    return pl.int_range(n_rows, dtype=pl.UInt32, eager=True).scatter(
+        row, row.gather(drawn.arg_sort())
+    )
 
 
 def expected_of(

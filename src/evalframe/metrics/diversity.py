@@ -58,11 +58,12 @@ def alpha_dcg(k: int, alpha: float = 0.5, rel: float | None = None) -> pl.Expr:
     return ratio(_new(rank, alpha, rel, k, _log_discount), _n_subtopics(rel) * most)
 
 
-@metric(aliases=("alpha-ndcg", "aNDCG"))
+@metric(bounds=(0, None), aliases=("alpha-ndcg", "aNDCG"))
 def alpha_ndcg(k: int, alpha: float = 0.5, rel: float | None = None) -> pl.Expr:
     """Discounted gain of what is new, relative to the best list.
 
-    As `alpha_dcg`, divided by that of the greedy best list of the judged documents.
+    As `alpha_dcg`, divided by that of the greedy best list of the judged documents, which in rare
+    cases another list exceeds: then the value is above 1.
     Source: Clarke et al. 2008; ndeval `alpha-nDCG`.
 
     >>> import evalframe as evf
@@ -91,7 +92,7 @@ def err_ia(k: int, alpha: float = 0.5, rel: float | None = None) -> pl.Expr:
     return ratio(_new(rank, alpha, rel, k, _reciprocal), _n_subtopics(rel) * most)
 
 
-@metric(aliases=("nerr-ia",))
+@metric(bounds=(0, None), aliases=("nerr-ia",))
 def nerr_ia(k: int, alpha: float = 0.5, rel: float | None = None) -> pl.Expr:
     """Intent-aware expected reciprocal rank, relative to the best list.
 
@@ -124,7 +125,7 @@ def nrbp(alpha: float = 0.5, beta: float = 0.5, rel: float | None = None) -> pl.
     return ratio(_new(rank, alpha, rel, None, _fading(beta)) * whole, _n_subtopics(rel))
 
 
-@metric()
+@metric(bounds=(0, None))
 def nnrbp(alpha: float = 0.5, beta: float = 0.5, rel: float | None = None) -> pl.Expr:
     """Novelty- and rank-biased precision, relative to the best list.
 

@@ -113,7 +113,7 @@ def nerr(
 
     Where a document gains nothing the reader goes on: surely (`equation=8`), with probability
     i / (i + 1) from rank i (9), with probability `p` (10), or as in `insq` with `T` (11); and
-    after k documents never, which 8 and 9 need. 0 where nothing relevant is found.
+    after k documents never (1000 without k). 0 where nothing relevant is found.
     Source: Azzopardi et al. 2021, by its equations; cwl-eval `NERR8`, `NERR9`, `NERR10`, `NERR11`.
 
     >>> import evalframe as evf
@@ -121,8 +121,6 @@ def nerr(
     >>> evf.evaluate({"q": {"a": 1}}, run, ["nerr@10", "nerr(equation=10,p=0.5)"]).metrics
     {'nerr@10': 0.5, 'nerr(equation=10,p=0.5)': 0.3333333333333333}
     """
-    if equation in (8, 9) and k is None:
-        raise MetricError(f"equation {equation} needs a cut-off, for example 'nerr{equation}@10'")
     depth = cutoff(k) or DEPTH
     if equation == 8:
         return _nearly_err(max_rel, depth, lambda at: 0 * at + 1, lambda upto: upto)
