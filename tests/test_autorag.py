@@ -9,7 +9,7 @@ import pytest
 
 from evalframe.errors import ColumnError, ReadError, RowError
 from evalframe.io.autorag import read_autorag, write_autorag
-from evalframe.samples import per_sample
+from evalframe.samples.scoring import per_sample
 
 RETRIEVALS = ("hybrid_retrieval", "lexical_retrieval", "semantic_retrieval")
 

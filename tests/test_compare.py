@@ -26,7 +26,7 @@ from evalframe.errors import (
     RowError,
 )
 from evalframe.regression import assert_no_regression
-from evalframe.samples import evaluate_rag
+from evalframe.samples.scoring import evaluate_rag
 
 from .cases import collection, qrels_table, run_table
 

@@ -21,7 +21,7 @@ from evalframe.errors import (
     OptionError,
     RowError,
 )
-from evalframe.samples import per_sample
+from evalframe.samples.scoring import per_sample
 from evalframe.text import PROFILES, Profile
 
 QRELS = {"q1": {"d1": 1.0, "d2": 1.0}, "q2": {"d3": 1.0}}

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import evalframe as evf
 from evalframe.errors import FrameError, OptionError, RowError
-from evalframe.fusion import METHODS, fuse
+from evalframe.fusion.fusing import METHODS, fuse
 
 from .cases import run_table
 

@@ -18,14 +18,15 @@ SOURCE = Path(evalframe.__file__).parent
 ROOMS = sorted(SOURCE.rglob("*.py"))
 
 FLOORS = [
-    {"columns", "engine", "errors"},
-    {"frames", "tables"},
-    {"io"},
+    {"columns", "engine", "errors", "progress"},
+    {"frames", "tables", "calls"},
+    {"io", "hits"},
     {"inputs"},
-    {"prepared", "ties", "text", "single_list", "single_pair", "progress"},
-    {"matching", "ranking", "metrics", "normalising", "fusion"},
-    {"scoring", "samples", "samples_checks", "retrievers"},
-    {"report", "samples_report", "compare", "statistics", "audit"},
+    {"ranking", "text"},
+    {"metrics"},
+    {"scoring", "samples"},
+    {"report"},
+    {"fusion", "statistics", "comparing"},
 ]
 DOORS = {"__init__", "evaluation", "rag", "cli", "plots", "ragas", "spark", "executor"}
 
@@ -59,10 +60,10 @@ def imports_of(room: Path) -> set[str]:
 
 @pytest.mark.parametrize("room", ROOMS, ids=module_of)
 def test_a_room_tells_what_it_offers(room: Path) -> None:
-    """`__all__` is sorted and true."""
+    """`__all__` is true (that it is sorted, the linter sees to)."""
     module = importlib.import_module(module_of(room))
     offered = module.__all__
-    assert list(offered) == sorted(offered)
+    assert len(set(offered)) == len(offered)
     assert [name for name in offered if not hasattr(module, name)] == []
 
 
@@ -87,9 +88,10 @@ def test_plans_run_in_one_place_only(room: Path) -> None:
     if name_of(room) == "engine":
         return
     attributes = {
-        node.func.attr: node.lineno
+        node.func.attr
         for node in ast.walk(ast.parse(room.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        if ast.unparse(node.func.value) != "engine"
     }
     assert "collect" not in attributes
     assert "collect_batches" not in attributes

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evalframe.errors import OptionError
 from evalframe.evaluation import RETRIEVAL_METRICS, evaluate_retrieval
+from evalframe.evaluation.lists import average_precision, dcg_at_k, ndcg_at_k, reciprocal_rank
 from evalframe.scoring import per_query
-from evalframe.single_list import average_precision, dcg_at_k, ndcg_at_k, reciprocal_rank
 
 CUTOFFS = (1, 2, 3, 7, 20)
 DOCS = st.sampled_from([f"d{n}" for n in range(12)])

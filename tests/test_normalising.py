@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalframe.errors import OptionError, RowError
-from evalframe.normalising import NORMALISATIONS, normalise
+from evalframe.fusion.normalising import NORMALISATIONS, normalise
 
 from .cases import run_table
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalframe.errors import ColumnError, EmptyError, EvalframeError, OptionError, RowError
+from evalframe.evaluation.lists import average_precision, ndcg_at_k, recall_at_k, reciprocal_rank
 from evalframe.rag import metrics as m
-from evalframe.single_list import average_precision, ndcg_at_k, recall_at_k, reciprocal_rank
 
 IDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 RELEVANT = st.sets(st.sampled_from("abcdefgh"), max_size=6)

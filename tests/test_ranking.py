@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import evalframe as evf
-from evalframe import matching, ties
 from evalframe.errors import OptionError, RowError
+from evalframe.ranking import matching, ties
 
 from .cases import Run, collection, qrels_table, run_table
 

@@ -18,8 +18,8 @@ import pytest
 
 from evalframe import calls, hits
 from evalframe.errors import EvalframeError, OptionError
+from evalframe.evaluation.retrievers import caller, distinct_hits, retrieve
 from evalframe.progress import tracked
-from evalframe.retrievers import caller, distinct_hits, retrieve
 
 QUERIES = {f"q{n}": f"text {n}" for n in range(6)}
 

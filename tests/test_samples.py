@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalframe import samples as samples_room
-from evalframe import single_pair
 from evalframe.errors import ColumnError, EmptyError, MetricError, OptionError, RowError
+from evalframe.evaluation import pairs as single_pair
 from evalframe.metrics.rag_reasons import TAKEN_OUT, is_undelivered
-from evalframe.samples import DEFAULT_METRICS, RAG_METRICS, evaluate_rag, per_sample
-from evalframe.samples_report import RagReport
+from evalframe.samples import scoring as samples_room
+from evalframe.samples.report import RagReport
+from evalframe.samples.scoring import DEFAULT_METRICS, RAG_METRICS, evaluate_rag, per_sample
 from evalframe.text import PROFILES, Profile
 
 from .benchmarks import rag as plain

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import evalframe as evf
-from evalframe import matching, streaming
 from evalframe.errors import EmptyError, RowError
+from evalframe.ranking import matching, streaming
 
 from .cases import collection, qrels_table, run_table
 

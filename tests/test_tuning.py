@@ -9,8 +9,8 @@ import pytest
 
 import evalframe as evf
 from evalframe.errors import OptionError
-from evalframe.fusion import fuse
-from evalframe.tuning import tune
+from evalframe.fusion.fusing import fuse
+from evalframe.fusion.tuning import tune
 
 from .test_fusion import collection
 

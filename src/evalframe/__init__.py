@@ -28,11 +28,11 @@ from evalframe.io import (
     write_qrels,
     write_run,
 )
-from evalframe.prepared import PreparedQrels, prepare
-from evalframe.ranking import judge
+from evalframe.ranking.judged import judge
+from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.report import Report, evaluate
-from evalframe.samples import evaluate_rag, per_sample
-from evalframe.samples_report import RagReport
+from evalframe.samples.report import RagReport
+from evalframe.samples.scoring import evaluate_rag, per_sample
 from evalframe.scoring import Contract, per_query
 
 __version__ = _version("evalframe")

@@ -12,10 +12,10 @@ from evalframe.comparison_report import Comparison
 from evalframe.errors import OptionError, RowError, one_of
 from evalframe.frames import collected
 from evalframe.inputs import run_frame
-from evalframe.ranking import rank_in_list
+from evalframe.ranking.judged import rank_in_list
+from evalframe.ranking.ties import TieRule, Ties
 from evalframe.resampling import require_stats
 from evalframe.statistics import between_0_and_1
-from evalframe.ties import TieRule, Ties
 
 __all__ = [
     "kendall_tau",

@@ -21,12 +21,12 @@ from evalframe.errors import (
 from evalframe.frames import Duplicates, is_tabular, to_polars
 from evalframe.metrics import parse
 from evalframe.pairing import align, contrasted, pairs_of
-from evalframe.prepared import prepare
+from evalframe.ranking.prepared import prepare
+from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
 from evalframe.resampling import require_stats
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
 from evalframe.statistics import IntervalMethod, Procedure, Test
-from evalframe.ties import Ties
 
 __all__ = ["compare", "compare_frames", "lower_is_better_of", "settings_of", "values_of"]
 

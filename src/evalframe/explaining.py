@@ -14,7 +14,7 @@ from evalframe.errors import MetricError, OptionError
 from evalframe.frames import collected
 from evalframe.metrics import Metric, parse
 from evalframe.pasted_numbers import Pasted, pasted, settings_that_fit
-from evalframe.prepared import PreparedQrels
+from evalframe.ranking.prepared import PreparedQrels
 from evalframe.report import Report, evaluate
 from evalframe.tables import html_table, text_table
 

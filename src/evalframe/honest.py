@@ -13,14 +13,14 @@ from evalframe.errors import OptionError
 from evalframe.frames import Duplicates, collected
 from evalframe.inputs import run_frame
 from evalframe.metrics import Metric, parse
-from evalframe.prepared import PreparedQrels, prepare
-from evalframe.ranking import rank_in_list
+from evalframe.ranking.judged import rank_in_list
+from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.ties import TieRule, Ties
 from evalframe.report import Report, evaluate
 from evalframe.resampling import checked_draws
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
 from evalframe.tables import html_table, text_table
 from evalframe.tie_orders import by_grade, expected_of, graded_run, values_in_random_orders
-from evalframe.ties import TieRule, Ties
 
 __all__ = ["Sensitivity", "tie_sensitivity", "unjudged_bounds"]
 

@@ -14,8 +14,9 @@ from evalframe.engine import collect
 from evalframe.errors import MetricError, OptionError, did_you_mean
 from evalframe.frames import Duplicates
 from evalframe.inputs import corpus_frame, run_or_plan
-from evalframe.prepared import PreparedQrels, prepare
-from evalframe.ranking import rank_in_list
+from evalframe.ranking.judged import rank_in_list
+from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.ties import TieRule, Ties
 from evalframe.scoring import (
     DEFAULT_METRICS,
     Contract,
@@ -26,7 +27,6 @@ from evalframe.scoring import (
     score,
 )
 from evalframe.tables import html_table, text_table
-from evalframe.ties import TieRule, Ties
 
 __all__ = ["Report", "evaluate"]
 

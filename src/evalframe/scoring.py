@@ -13,12 +13,12 @@ from evalframe.engine import collect
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
-from evalframe.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
 from evalframe.metrics import Metric, judged, parse
 from evalframe.metrics.catalogue import Summary
-from evalframe.prepared import PreparedQrels, prepare
-from evalframe.ranking import Judged, Order, judged_frame, judged_plan
-from evalframe.ties import Ties
+from evalframe.ranking.judged import Judged, Order, judged_frame, judged_plan
+from evalframe.ranking.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
+from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.ties import Ties
 
 __all__ = ["DEFAULT_METRICS", "Contract", "MetricLike", "Scored", "per_query", "score"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.prepared import PreparedQrels, prepare
+from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.report import evaluate
 from evalframe.scoring import MetricLike
 

@@ -17,8 +17,8 @@ from collections.abc import Callable
 
 import polars as pl
 
-from evalframe.samples import DEFAULT_METRICS, per_sample
-from evalframe.single_pair import context_precision, context_recall, exact_match, token_f1
+from evalframe.evaluation.pairs import context_precision, context_recall, exact_match, token_f1
+from evalframe.samples.scoring import DEFAULT_METRICS, per_sample
 from evalframe.text import Profile, tokens
 
 LETTERS = "etaoinshrdlucmfwypvbgkjqxz"

@@ -2,7 +2,7 @@
 
 A document may be relevant for several subtopics of its query. Subtopics without a relevant document
 do not count. They read the judged frame's `subtopics`, and normalisation by the best list reads
-its `novelty_rank` (see `evalframe.subtopics`). 0 where no document is relevant.
+its `novelty_rank` (see `evalframe.ranking.subtopics`). 0 where no document is relevant.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from evalframe.errors import MetricError
 from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import cutoff, fraction, log2, rank, ratio
-from evalframe.subtopics import SUBTOPICS, Novelty
+from evalframe.ranking.subtopics import SUBTOPICS, Novelty
 
 __all__ = [
     "alpha_dcg",

@@ -14,7 +14,6 @@ import math
 
 import polars as pl
 
-from evalframe.judged_columns import N_TIED, TIED_FROM
 from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     Gain,
@@ -26,6 +25,7 @@ from evalframe.metrics.quantities import (
     relevant,
 )
 from evalframe.metrics.series import digamma, partial_sums, summed_upto
+from evalframe.ranking.judged_columns import N_TIED, TIED_FROM
 
 __all__ = [
     "expected_dcg",

@@ -14,16 +14,16 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import OptionError
 from evalframe.frames import Duplicates
-from evalframe.fusion import Weights, combine, fuse, lists_of, recipe_of, weight_of
-from evalframe.fusion_methods import Method, read_method
-from evalframe.fusion_trained import training_lists
+from evalframe.fusion.fusing import Weights, combine, fuse, lists_of, recipe_of, weight_of
+from evalframe.fusion.methods import Method, read_method
+from evalframe.fusion.normalising import read_normalisation
+from evalframe.fusion.trained import training_lists
 from evalframe.metrics import parse
-from evalframe.normalising import read_normalisation
-from evalframe.prepared import PreparedQrels, prepare
 from evalframe.progress import tracked
+from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
 from evalframe.tables import text_table
-from evalframe.ties import Ties
 
 __all__ = ["Tuning", "tune"]
 

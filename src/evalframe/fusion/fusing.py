@@ -15,7 +15,7 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import FrameError, OptionError
 from evalframe.frames import Duplicates, is_tabular
-from evalframe.fusion_methods import (
+from evalframe.fusion.methods import (
     METHODS,
     Method,
     Recipe,
@@ -24,12 +24,12 @@ from evalframe.fusion_methods import (
     read_method,
     sum_in_order,
 )
-from evalframe.fusion_trained import training_lists
+from evalframe.fusion.normalising import Normalisation, complete, place_in_list, read_normalisation
+from evalframe.fusion.trained import training_lists
 from evalframe.inputs import qrels_frame, run_frame
-from evalframe.normalising import Normalisation, complete, place_in_list, read_normalisation
-from evalframe.prepared import PreparedQrels
-from evalframe.subtopics import join_subtopics
-from evalframe.ties import TieRule, Ties
+from evalframe.ranking.prepared import PreparedQrels
+from evalframe.ranking.subtopics import join_subtopics
+from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = [
     "METHODS",
@@ -74,7 +74,7 @@ def fuse(
         `rrf`, `isr`, `log_isr`, `logn_isr`, `comb_sum`, `comb_mnz`, `comb_anz`, `comb_gmnz`,
         `comb_max`, `comb_min`, `comb_med`, `wsum`, `wmnz`, `mixed`, `rbc`, `borda`, `condorcet`;
         and those that learn: `posfuse`, `slidefuse`, `probfuse`, `segfuse`, `bayesfuse`, `mapfuse`.
-        `evalframe.fusion.METHODS` says what each is and where it comes from.
+        `evalframe.fusion.fusing.METHODS` says what each is and where it comes from.
     norm
         How scores are made comparable first; see `evalframe.normalise`. None leaves them. Methods
         that read ranks only do not see it, but for `min_max_inverted` and `borda`.

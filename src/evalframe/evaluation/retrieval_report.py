@@ -39,7 +39,7 @@ class RetrievalEvalReport:
     failures
         `query_id`, `text` and `error`, for each query on which the retriever failed.
     run
-        What was retrieved: see `evalframe.retrievers.Retrieved`.
+        What was retrieved: see `evalframe.evaluation.retrievers.Retrieved`.
     distractors, hard_positives
         `query_id`, `doc_id` and `rank` of each named document of a scored query; the rank is null
         where the document was not retrieved. None where no documents were named.

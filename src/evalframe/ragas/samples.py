@@ -14,7 +14,7 @@ from evalframe import frames, hits
 from evalframe.columns import SAMPLES
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError
-from evalframe.samples_checks import checked_samples
+from evalframe.samples.checks import checked_samples
 
 __all__ = ["FIELDS", "as_mapping", "converted", "is_there", "samples_table", "series"]
 

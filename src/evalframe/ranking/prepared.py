@@ -10,7 +10,7 @@ import polars as pl
 
 from evalframe.frames import collected, pair_hash
 from evalframe.inputs import qrels_frame
-from evalframe.subtopics import SUBTOPICS, join_subtopics
+from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
 
 __all__ = ["SEED", "Lookup", "PreparedQrels", "prepare"]
 

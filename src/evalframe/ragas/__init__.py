@@ -29,7 +29,7 @@ from evalframe.errors import (
     RowError,
     first_rows,
 )
-from evalframe.ragas_samples import (
+from evalframe.ragas.samples import (
     FIELDS,
     as_mapping,
     converted,

@@ -15,8 +15,8 @@ from evalframe.errors import ColumnError, one_of
 from evalframe.frames import check_rows, refuse_duplicates
 from evalframe.metrics.rag_catalogue import RAG_METRICS, RagChoice, choose
 from evalframe.metrics.rag_values import rag_values
-from evalframe.samples_checks import checked_samples
-from evalframe.samples_report import RagReport, report_of
+from evalframe.samples.checks import checked_samples
+from evalframe.samples.report import RagReport, report_of
 from evalframe.text import PROFILES, Profile
 
 __all__ = ["DEFAULT_METRICS", "RAG_METRICS", "evaluate_rag", "per_sample"]

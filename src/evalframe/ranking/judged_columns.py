@@ -10,9 +10,9 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import MetricError
 from evalframe.frames import Frame
-from evalframe.prepared import PreparedQrels
-from evalframe.ranking import Order
-from evalframe.subtopics import SUBTOPICS, Novelty, add_novelty_ranks, join_subtopics
+from evalframe.ranking.judged import Order
+from evalframe.ranking.prepared import PreparedQrels
+from evalframe.ranking.subtopics import SUBTOPICS, Novelty, add_novelty_ranks, join_subtopics
 
 __all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "plan_for", "prepared_for", "reads_plateaus"]
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 import polars as pl
 
 from evalframe.errors import OptionError
-from evalframe.fusion_methods import Recipe, fusion, sum_in_order
+from evalframe.fusion.methods import Recipe, fusion, sum_in_order
 
 __all__ = ["bayesfuse", "mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "training_lists"]
 

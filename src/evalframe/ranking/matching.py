@@ -16,8 +16,8 @@ import polars as pl
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
 from evalframe.frames import pair_hash
-from evalframe.prepared import SEED, Lookup, PreparedQrels
-from evalframe.ties import TieRule, Ties, settle_ties
+from evalframe.ranking.prepared import SEED, Lookup, PreparedQrels
+from evalframe.ranking.ties import TieRule, Ties, settle_ties
 
 __all__ = [
     "Found",

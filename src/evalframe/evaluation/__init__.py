@@ -29,16 +29,7 @@ import polars as pl
 
 from evalframe import inputs
 from evalframe.engine import collect
-from evalframe.io import beir, dicts
-from evalframe.io.delimited import write_table
-from evalframe.io.json import write_jsonl
-from evalframe.io.saving import beside_all
-from evalframe.ragas import as_ragas_dataset
-from evalframe.retrieval_evaluation import evaluate_retrieval
-from evalframe.retrieval_report import RetrievalEvalReport
-from evalframe.samples import evaluate_rag
-from evalframe.samples_report import RagReport as RagEvalReport
-from evalframe.single_list import (
+from evalframe.evaluation.lists import (
     average_precision,
     dcg_at_k,
     ndcg_at_k,
@@ -46,7 +37,16 @@ from evalframe.single_list import (
     recall_at_k,
     reciprocal_rank,
 )
-from evalframe.single_pair import context_precision, context_recall, exact_match, token_f1
+from evalframe.evaluation.pairs import context_precision, context_recall, exact_match, token_f1
+from evalframe.evaluation.retrieval import evaluate_retrieval
+from evalframe.evaluation.retrieval_report import RetrievalEvalReport
+from evalframe.io import beir, dicts
+from evalframe.io.delimited import write_table
+from evalframe.io.json import write_jsonl
+from evalframe.io.saving import beside_all
+from evalframe.ragas import as_ragas_dataset
+from evalframe.samples.report import RagReport as RagEvalReport
+from evalframe.samples.scoring import evaluate_rag
 
 __all__ = [
     "RETRIEVAL_METRICS",

@@ -14,11 +14,11 @@ import polars as pl
 from evalframe.errors import OptionError, one_of
 from evalframe.frames import Duplicates, Frame
 from evalframe.inputs import qrels_frame, run_frame
-from evalframe.matching import Placed, place
-from evalframe.prepared import PreparedQrels, prepare
-from evalframe.streaming import place_plan
-from evalframe.subtopics import SUBTOPICS, join_subtopics
-from evalframe.ties import TieRule, Ties
+from evalframe.ranking.matching import Placed, place
+from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.streaming import place_plan
+from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
+from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
 

@@ -16,7 +16,7 @@ from evalframe.engine import collect
 from evalframe.errors import OptionError, did_you_mean
 from evalframe.frames import Duplicates
 from evalframe.inputs import run_frame
-from evalframe.ties import TieRule, Ties
+from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = [
     "NORMALISATIONS",

@@ -21,9 +21,9 @@ from evalframe.errors import (
     did_you_mean,
     first_rows,
 )
-from evalframe.named_documents import landed, named_documents, shares
-from evalframe.retrieval_report import SKIPPED_SCHEMA, RetrievalEvalReport
-from evalframe.retrievers import OnError, retrieve
+from evalframe.evaluation.named_documents import landed, named_documents, shares
+from evalframe.evaluation.retrieval_report import SKIPPED_SCHEMA, RetrievalEvalReport
+from evalframe.evaluation.retrievers import OnError, retrieve
 from evalframe.scoring import per_query
 
 __all__ = ["RETRIEVAL_METRIC_NAMES", "evaluate_retrieval"]

@@ -17,7 +17,8 @@ from evalframe.columns import RUN
 from evalframe.engine import batches, collect
 from evalframe.errors import EmptyError, RowError, first_rows
 from evalframe.frames import check_rows
-from evalframe.matching import (
+from evalframe.progress import ticking
+from evalframe.ranking.matching import (
     SHALLOW,
     Found,
     Placed,
@@ -29,9 +30,8 @@ from evalframe.matching import (
     place_in_memory,
     place_ordered,
 )
-from evalframe.prepared import SEED, PreparedQrels
-from evalframe.progress import ticking
-from evalframe.ties import TieRule, Ties
+from evalframe.ranking.prepared import SEED, PreparedQrels
+from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = ["place_plan"]
 
