@@ -75,10 +75,14 @@ class Contract:
 
 @dataclass(frozen=True)
 class Asked:
-    """A metric as it was asked for: its name, its expression, and how its values become one."""
+    """A metric as it was asked for: its name, its expression, and how its values become one.
+
+    `reads` are the columns of the judged frame that the expression reads.
+    """
 
     name: str
     expression: pl.Expr
+    reads: list[str]
     how: Summary = "mean"
     k: int | None = None
 
@@ -208,12 +212,12 @@ def score(
 ) -> Scored:
     """Score a checked run, or a plan of one, which is then streamed."""
     refuse_swapped(prepared, run)
-    named = {metric.name: metric.expression for metric in asked}
-    prepared = prepared_for(prepared, named)
+    reads = {metric.name: metric.reads for metric in asked}
+    prepared = prepared_for(prepared, reads)
     seen = judged_frame(prepared, run, contract.order, progress)
     _refuse_strangers(prepared, seen)
     rows = seen.judged
-    if reads_plateaus(named):
+    if reads_plateaus(reads):
         rows = add_plateaus(rows, run.lazy(), contract.order)
     values = rows.group_by("unit", maintain_order=True).agg(
         *(metric.expression for metric in asked),
@@ -230,9 +234,9 @@ POSITIVE, JUDGED = "has a positive judgement", "share judged"
 def _per_query_plan(
     qrels: pl.LazyFrame, run: pl.LazyFrame, asked: list[Asked], contract: Contract
 ) -> pl.LazyFrame:
-    named = {metric.name: metric.expression for metric in asked}
-    judged_rows = judged_plan(plan_for(qrels, named), run, contract.order)
-    if reads_plateaus(named):
+    reads = {metric.name: metric.reads for metric in asked}
+    judged_rows = judged_plan(plan_for(qrels, reads), run, contract.order)
+    if reads_plateaus(reads):
         judged_rows = add_plateaus(judged_rows, run, contract.order)
     keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]
     return (
@@ -272,10 +276,11 @@ def listed(metrics: MetricLike | Iterable[MetricLike], rel: float | None) -> lis
 
 def _asked(wanted: MetricLike, rel: float | None) -> Asked:
     if isinstance(wanted, pl.Expr):
-        return Asked(wanted.meta.output_name(), wanted)
+        return Asked(wanted.meta.output_name(), wanted, wanted.meta.root_names())
     metric, name = parse(wanted), str(wanted)
     expression = metric.expression(rel).alias(name)
-    return Asked(name, expression, metric.definition.summary, dict(metric.parameters).get("k"))
+    k = dict(metric.parameters).get("k")
+    return Asked(name, expression, metric.reads(), metric.definition.summary, k)
 
 
 def largest_cutoff(asked: list[Asked]) -> int | None:

@@ -77,6 +77,7 @@ class Metric:
     definition: Definition = field(repr=False)
     parameters: tuple[tuple[str, Any], ...] = ()
     _built: dict[float | None, pl.Expr] = field(default_factory=dict, repr=False, compare=False)
+    _reads: list[str] = field(default_factory=list, repr=False, compare=False)
 
     def expression(self, rel: float | None = None) -> pl.Expr:
         """The expression over a query's judged rows, named by its canonical spelling.
@@ -87,6 +88,12 @@ class Metric:
         if rel not in self._built:
             self._built[rel] = self._build(rel)
         return self._built[rel]
+
+    def reads(self) -> list[str]:
+        """The columns of the judged frame that the expression reads."""
+        if not self._reads:
+            self._reads.extend(self.expression().meta.root_names())
+        return self._reads
 
     def _build(self, rel: float | None) -> pl.Expr:
         arguments = dict(self.parameters)

@@ -163,11 +163,11 @@ def _spread(values: pl.Series, slots: pl.Series, n: int) -> pl.Series:
 
 def rank_in_list(rule: TieRule, keys: list[str]) -> pl.Expr:
     """The rank of each row among the rows of the same keys: by falling score, then by the rule."""
-    above = pl.col("score").rank("min", descending=True).over(keys)
-    among_equals = (
-        pl.col(rule.column).rank("ordinal", descending=rule.greatest_first).over(*keys, "score")
-    )
-    return (above + among_equals - 1).cast(pl.UInt32)
+    if rule.greatest_first:
+        best_first = pl.struct("score", rule.column).rank("ordinal", descending=True)
+    else:
+        best_first = pl.struct(-pl.col("score"), rule.column).rank("ordinal")
+    return best_first.over(keys).cast(pl.UInt32)
 
 
 def _for_each_system(prepared: PreparedQrels, placed: Placed) -> tuple[pl.DataFrame, pl.DataFrame]:

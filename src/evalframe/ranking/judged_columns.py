@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
@@ -16,11 +16,14 @@ from evalframe.ranking.subtopics import SUBTOPICS, Novelty, add_novelty_ranks, j
 
 __all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "plan_for", "prepared_for", "reads_plateaus"]
 
+Reads = Mapping[str, Collection[str]]
+"""The name of each metric, and the columns that it reads."""
+
 TIED_FROM, N_TIED = "tied_from", "n_tied"
 """Of the documents with this one's score: the rank of the first, and how many there are."""
 
 
-def prepared_for(prepared: PreparedQrels, metrics: Mapping[str, pl.Expr]) -> PreparedQrels:
+def prepared_for(prepared: PreparedQrels, reads: Reads) -> PreparedQrels:
     """The qrels, with the novelty ranks that these metrics read: found once and kept.
 
     Raises
@@ -28,7 +31,7 @@ def prepared_for(prepared: PreparedQrels, metrics: Mapping[str, pl.Expr]) -> Pre
     MetricError
         A metric reads subtopics, and the qrels have none.
     """
-    novel = _novel_columns(metrics, prepared.pairs.columns)
+    novel = _novel_columns(reads, prepared.pairs.columns)
     if not novel:
         return prepared
     if novel not in prepared.with_more:
@@ -36,15 +39,15 @@ def prepared_for(prepared: PreparedQrels, metrics: Mapping[str, pl.Expr]) -> Pre
     return prepared.with_more[novel]
 
 
-def plan_for(qrels: pl.LazyFrame, metrics: Mapping[str, pl.Expr]) -> pl.LazyFrame:
+def plan_for(qrels: pl.LazyFrame, reads: Reads) -> pl.LazyFrame:
     """The same for qrels that are a plan; a `subtopic` column becomes `subtopics`."""
     if "subtopic" in qrels.collect_schema().names():
         qrels = join_subtopics(qrels)
-    return add_novelty_ranks(qrels, _novel_columns(metrics, qrels.collect_schema().names()))
+    return add_novelty_ranks(qrels, _novel_columns(reads, qrels.collect_schema().names()))
 
 
-def _novel_columns(metrics: Mapping[str, pl.Expr], present: list[str]) -> frozenset[str]:
-    read = {column: name for name, metric in metrics.items() for column in _read(metric)}
+def _novel_columns(reads: Reads, present: list[str]) -> frozenset[str]:
+    read = {column: name for name, columns in reads.items() for column in columns}
     novel: list[str] = [column for column in read if Novelty.of(column) is not None]
     needing = [read[column] for column in (*novel, SUBTOPICS) if column in read]
     if needing and SUBTOPICS not in present:
@@ -55,9 +58,9 @@ def _novel_columns(metrics: Mapping[str, pl.Expr], present: list[str]) -> frozen
     return frozenset(novel)
 
 
-def reads_plateaus(metrics: Mapping[str, pl.Expr]) -> bool:
+def reads_plateaus(reads: Reads) -> bool:
     """Whether a metric reads how far the ties of a document reach."""
-    return any({TIED_FROM, N_TIED} & set(_read(metric)) for metric in metrics.values())
+    return any(TIED_FROM in columns or N_TIED in columns for columns in reads.values())
 
 
 def add_plateaus(judged: Frame, run: pl.LazyFrame, order: Order) -> Frame:
@@ -93,7 +96,3 @@ def add_plateaus(judged: Frame, run: pl.LazyFrame, order: Order) -> Frame:
     return judged.with_columns(pl.col("score") + 0.0).join(
         other, on=[*keys, "score"], how="left", maintain_order="left"
     )
-
-
-def _read(metric: pl.Expr) -> list[str]:
-    return metric.meta.root_names()
