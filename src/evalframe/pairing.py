@@ -91,7 +91,8 @@ def align(frames: Mapping[str, pl.DataFrame], key: Sequence[str], metrics: list[
         if again.height:
             raise RowError(
                 f"{again.height} rows of {name!r} share their key ({', '.join(key)}) with another "
-                f"row. First rows:\n{first_rows(again.select(key).sort(key))}"
+                "row. Name every column of the key with key=, or keep one system. First rows:\n"
+                + first_rows(again.select(key).sort(key))
             )
         finite = [pl.col(m).cast(pl.Float64).fill_nan(None) for m in metrics]
         ordered[name] = frame.select(*key, *finite).sort(key)
