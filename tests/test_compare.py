@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import evalframe as evf
-from evalframe.compare import compare, compare_frames
-from evalframe.comparison_report import Comparison
+from evalframe.comparing.compare import compare, compare_frames
+from evalframe.comparing.comparison_report import Comparison
+from evalframe.comparing.regression import assert_no_regression
 from evalframe.errors import (
     ColumnError,
     EmptyError,
@@ -25,7 +26,6 @@ from evalframe.errors import (
     RegressionError,
     RowError,
 )
-from evalframe.regression import assert_no_regression
 from evalframe.samples.scoring import evaluate_rag
 
 from .cases import collection, qrels_table, run_table

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evalframe as evf
-from evalframe.agreement import (
+from evalframe.comparing.agreement import (
     kendall_tau,
     metric_agreement,
     rbo,
@@ -19,11 +19,11 @@ from evalframe.agreement import (
     system_agreement,
     tau_ap,
 )
-from evalframe.compare import compare
+from evalframe.comparing.compare import compare
+from evalframe.comparing.explaining import explain_difference
+from evalframe.comparing.honest import tie_sensitivity, unjudged_bounds
+from evalframe.comparing.influence import leave_one_out
 from evalframe.errors import EmptyError, EvalframeError, FrameError, MetricError, OptionError
-from evalframe.explaining import explain_difference
-from evalframe.honest import tie_sensitivity, unjudged_bounds
-from evalframe.influence import leave_one_out
 
 from .cases import collection, qrels_table, run_table
 

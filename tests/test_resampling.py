@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats._resampling import BootstrapResult
 
-from evalframe.closed_tests import intervals_of, p_values_of
 from evalframe.errors import OptionError
-from evalframe.resampling import bootstrap_intervals, replicated_means, sign_flip_p
-from evalframe.tukey import randomised_tukey_p, tukey_p
+from evalframe.statistics.closed_tests import intervals_of, p_values_of
+from evalframe.statistics.resampling import bootstrap_intervals, replicated_means, sign_flip_p
+from evalframe.statistics.tukey import randomised_tukey_p, tukey_p
 
 N_SETS = 5_000
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalframe.corrections import correct
 from evalframe.errors import EmptyError, MissingExtraError, OptionError, RowError
-from evalframe.power import minimum_detectable_difference, power_of, queries_needed
 from evalframe.statistics import Procedure, difference_interval, mean_interval, paired_test
-from evalframe.tukey import tukey_p
+from evalframe.statistics.corrections import correct
+from evalframe.statistics.power import minimum_detectable_difference, power_of, queries_needed
+from evalframe.statistics.tukey import tukey_p
 
 SIDES = ("two-sided", "greater", "less")
 PAIR_TESTS = ("randomisation", "t", "wilcoxon", "sign")

@@ -13,7 +13,15 @@ are frames again.
 from importlib.metadata import version as _version
 
 from evalframe import metrics
+from evalframe.comparing import (
+    assert_no_regression,
+    compare,
+    explain_difference,
+    tie_sensitivity,
+    unjudged_bounds,
+)
 from evalframe.errors import EvalframeError
+from evalframe.fusion import fuse, tune
 from evalframe.io import (
     read_beir,
     read_corpus,
@@ -44,8 +52,12 @@ __all__ = [
     "RagReport",
     "Report",
     "__version__",
+    "assert_no_regression",
+    "compare",
     "evaluate",
     "evaluate_rag",
+    "explain_difference",
+    "fuse",
     "judge",
     "metrics",
     "per_query",
@@ -59,6 +71,9 @@ __all__ = [
     "read_samples",
     "scan_qrels",
     "scan_run",
+    "tie_sensitivity",
+    "tune",
+    "unjudged_bounds",
     "write_beir",
     "write_parquet",
     "write_qrels",

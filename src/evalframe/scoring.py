@@ -67,10 +67,13 @@ class Contract:
         """How the run is put in order."""
         return Order(self.ties, self.score_dtype, self.judged_only, self.depth)
 
+    def settings(self) -> dict[str, Any]:
+        """The contract as the arguments of `evaluate` and `per_query`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     def to_dict(self) -> dict[str, Any]:
         """The contract in plain values, as it is written beside results."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return plain | {"score_dtype": str(self.score_dtype)}
+        return self.settings() | {"score_dtype": str(self.score_dtype)}
 
 
 @dataclass(frozen=True)

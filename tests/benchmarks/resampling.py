@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from evalframe.pairing import align, contrasted, pairs_of
+from evalframe.comparing.pairing import align, contrasted, pairs_of
 from evalframe.statistics import Procedure
 
 

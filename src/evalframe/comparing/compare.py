@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.comparison_report import Comparison
-from evalframe.corrections import Correction, Family
+from evalframe.comparing.comparison_report import Comparison
+from evalframe.comparing.pairing import align, contrasted, pairs_of
 from evalframe.engine import collect
 from evalframe.errors import (
     ColumnError,
@@ -20,15 +20,15 @@ from evalframe.errors import (
 )
 from evalframe.frames import Duplicates, is_tabular, to_polars
 from evalframe.metrics import parse
-from evalframe.pairing import align, contrasted, pairs_of
 from evalframe.ranking.prepared import prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
-from evalframe.resampling import require_stats
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
 from evalframe.statistics import IntervalMethod, Procedure, Test
+from evalframe.statistics.corrections import Correction, Family
+from evalframe.statistics.resampling import require_stats
 
-__all__ = ["compare", "compare_frames", "lower_is_better_of", "settings_of", "values_of"]
+__all__ = ["compare", "compare_frames", "lower_is_better_of", "values_of"]
 
 
 def compare(
@@ -69,7 +69,7 @@ def compare(
         See `evalframe.statistics.Test`. The Tukey tests look at all systems even with a baseline,
         allow for all pairs themselves and take no further correction.
     correction, family
-        How p-values allow for being many; see `evalframe.corrections`.
+        How p-values allow for being many; see `evalframe.statistics.corrections`.
     alpha
         Corrected p-values below it are significant.
     interval, confidence
@@ -95,7 +95,7 @@ def compare(
 
     Examples
     --------
-    >>> from evalframe.compare import compare
+    >>> from evalframe.comparing.compare import compare
     >>> qrels = {q: {"a": 1} for q in "123456"}
     >>> good = {q: {"a": 2.0, "x": 1.0} for q in "123456"}
     >>> poor = {q: {"x": 2.0, "a": 1.0} for q in "123456"}
@@ -121,7 +121,7 @@ def compare(
     counts = []
     names: list[str] = []
     for name, run in _named_runs(runs):
-        report = evaluate(prepared, run, metrics, **settings_of(contract))
+        report = evaluate(prepared, run, metrics, **contract.settings())
         held = _under_name(name, report.per_query, report.counts)
         counts.append(held[1])
         frames |= _by_system(held[0])
@@ -186,7 +186,7 @@ def compare_frames(
     Examples
     --------
     >>> import polars as pl
-    >>> from evalframe.compare import compare_frames
+    >>> from evalframe.comparing.compare import compare_frames
     >>> old = pl.DataFrame({"query_id": ["1", "2", "3"], "token_f1": [0.5, 0.25, 1.0]})
     >>> new = pl.DataFrame({"query_id": ["3", "1"], "token_f1": [1.0, 0.75]})
     >>> compare_frames(new, old).pairs.select("difference", "n", "dropped").row(0)
@@ -275,11 +275,6 @@ def _compared(
         contract,
         aligned=aligned,
     )
-
-
-def settings_of(contract: Contract) -> dict[str, Any]:
-    """The contract as keyword arguments of `evaluate`."""
-    return {name: getattr(contract, name) for name in contract.__dataclass_fields__}
 
 
 def _named_runs(runs: Any) -> list[tuple[str | None, Any]]:

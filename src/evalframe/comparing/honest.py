@@ -8,7 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.compare import settings_of
+from evalframe.comparing.tie_orders import (
+    by_grade,
+    expected_of,
+    graded_run,
+    values_in_random_orders,
+)
 from evalframe.errors import OptionError
 from evalframe.frames import Duplicates, collected
 from evalframe.inputs import run_frame
@@ -17,10 +22,9 @@ from evalframe.ranking.judged import rank_in_list
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import TieRule, Ties
 from evalframe.report import Report, evaluate
-from evalframe.resampling import checked_draws
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
+from evalframe.statistics.resampling import checked_draws
 from evalframe.tables import html_table, text_table
-from evalframe.tie_orders import by_grade, expected_of, graded_run, values_in_random_orders
 
 __all__ = ["Sensitivity", "tie_sensitivity", "unjudged_bounds"]
 
@@ -96,7 +100,7 @@ def tie_sensitivity(
 
     Examples
     --------
-    >>> from evalframe.honest import tie_sensitivity
+    >>> from evalframe.comparing.honest import tie_sensitivity
     >>> found = tie_sensitivity({"q": {"a": 1}}, {"q": {"a": 1.0, "x": 1.0}}, ["mrr"])
     >>> found.summary.select("value", "worst", "best", "depend_on_ties").row(0)
     (0.5, 0.5, 1.0, 1)
@@ -106,7 +110,7 @@ def tie_sensitivity(
         raise OptionError("orders must be at least 2, or expected has no error")
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     prepared, checked = _checked(qrels, run, duplicates)
-    settings = settings_of(contract)
+    settings = contract.settings()
     by_rule = evaluate(prepared, checked, metrics, **settings)
     keys: list[str] = [c for c in ("system", "query_id") if c in checked.columns]
     graded = graded_run(prepared, checked, score_dtype)
@@ -179,14 +183,14 @@ def unjudged_bounds(
 
     Examples
     --------
-    >>> from evalframe.honest import unjudged_bounds
+    >>> from evalframe.comparing.honest import unjudged_bounds
     >>> found = unjudged_bounds({"q": {"a": 1}}, {"q": ["x", "a", "y"]}, ["precision@2"])
     >>> found.summary.select("none_relevant", "all_relevant", "condensed", "judged").row(0)
     (0.5, 1.0, 0.5, 0.5)
     """
     contract = Contract(rel, queries, ties, score_dtype, False, depth, duplicates)
     prepared, checked = _checked(qrels, run, duplicates)
-    settings = settings_of(contract)
+    settings = contract.settings()
     keys: list[str] = [c for c in ("system", "query_id") if c in checked.columns]
     highest = _grade_of_unjudged(prepared, grade, rel)
     none = evaluate(prepared, checked, metrics, **settings)

@@ -1,6 +1,6 @@
 """Paired tests and intervals of many contrasts at once, in closed form or resampled.
 
-Contrasts are as in `evalframe.resampling`. p-values of closed forms are scipy's.
+Contrasts are as in `evalframe.statistics.resampling`. p-values of closed forms are scipy's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from evalframe.errors import OptionError
-from evalframe.resampling import ROUNDING, Alternative, bootstrap_intervals, sign_flip_p
+from evalframe.statistics.resampling import ROUNDING, Alternative, bootstrap_intervals, sign_flip_p
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def intervals_of(
     resamples: int,
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Intervals of many contrasts; see `evalframe.resampling.bootstrap_intervals`."""
+    """Intervals of many contrasts; see `evalframe.statistics.resampling.bootstrap_intervals`."""
     import numpy as np
 
     if method != "t":

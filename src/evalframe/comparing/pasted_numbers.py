@@ -10,7 +10,6 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import QUERY_NAMES
-from evalframe.compare import settings_of
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, FrameError, MetricError, OptionError
 from evalframe.frames import collected, is_tabular, to_polars
@@ -175,7 +174,7 @@ def _flags(report: Report) -> dict[str, pl.Series]:
 
 def _orders(report: Report) -> Iterator[dict[str, Any]]:
     """Settings that could matter for this run, but for which queries count."""
-    own = settings_of(report.contract)
+    own = report.contract.settings()
     run = collected(report.run, "run")
     scores = run.group_by("query_id").agg(
         n=pl.len(),
@@ -236,7 +235,7 @@ def _fit(
         best = min(range(len(tried)), key=lambda i: (-tried[i][0], tried[i][2], i))
         fits, of, far, chosen[name] = tried[best]
         fitting, numbers, largest = fitting + fits, numbers + of, max(largest, far)
-    own = settings_of(report.contract)
+    own = report.contract.settings()
     turned = [name for name in LIKELIEST if settings[name] != own[name]]
     changed = [f"{name}={settings[name]}" for name in turned]
     changed += [f"{name} as {to}" for name, to in chosen.items() if to != theirs.metrics[name]]

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalframe.closed_tests import OF_PAIRS
-from evalframe.compare import compare_frames
-from evalframe.comparison_report import Comparison
-from evalframe.corrections import Correction, correct
+from evalframe.comparing.compare import compare_frames
+from evalframe.comparing.comparison_report import Comparison
 from evalframe.errors import MetricError, OptionError, RegressionError, one_of
-from evalframe.resampling import Alternative
 from evalframe.statistics import Test, between_0_and_1, paired_test
+from evalframe.statistics.closed_tests import OF_PAIRS
+from evalframe.statistics.corrections import Correction, correct
+from evalframe.statistics.resampling import Alternative
 
 __all__ = ["assert_no_regression"]
 
@@ -68,7 +68,7 @@ def assert_no_regression(
     Examples
     --------
     >>> import polars as pl
-    >>> from evalframe.regression import assert_no_regression
+    >>> from evalframe.comparing.regression import assert_no_regression
     >>> old = pl.DataFrame({"query_id": ["1", "2"], "mrr": [1.0, 0.5]})
     >>> new = pl.DataFrame({"query_id": ["1", "2"], "mrr": [0.5, 0.5]})
     >>> assert_no_regression(new, old, max_drop=0.3).pairs["difference"].to_list()

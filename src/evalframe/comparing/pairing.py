@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from evalframe.closed_tests import OF_PAIRS, intervals_of, p_values_of
-from evalframe.corrections import correct
 from evalframe.errors import RowError, first_rows
 from evalframe.statistics import Procedure
-from evalframe.tukey import TUKEY_NAMES, tukey_p
+from evalframe.statistics.closed_tests import OF_PAIRS, intervals_of, p_values_of
+from evalframe.statistics.corrections import correct
+from evalframe.statistics.tukey import TUKEY_NAMES, tukey_p
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.closed_tests import OF_PAIRS
+from evalframe.comparing.pairing import Aligned
 from evalframe.errors import MetricError, OptionError, did_you_mean
-from evalframe.pairing import Aligned
-from evalframe.power import minimum_detectable_difference, queries_needed
 from evalframe.statistics import Procedure
+from evalframe.statistics.closed_tests import OF_PAIRS
+from evalframe.statistics.power import minimum_detectable_difference, queries_needed
 from evalframe.tables import html_table, latex_table, text_table
 
 __all__ = ["Comparison"]
@@ -116,7 +116,7 @@ class Comparison:
     def pair(self, a: str, b: str) -> pl.DataFrame:
         """The rows of `pairs` for two systems, a first, whichever way they were tested.
 
-        >>> from evalframe.compare import compare_frames
+        >>> from evalframe.comparing.compare import compare_frames
         >>> import polars as pl
         >>> old = pl.DataFrame({"query_id": ["1", "2"], "f1": [0.5, 0.25]})
         >>> found = compare_frames(old, old.with_columns(f1=1.0), names=("old", "new"))

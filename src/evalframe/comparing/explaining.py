@@ -9,11 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.compare import settings_of
+from evalframe.comparing.pasted_numbers import Pasted, pasted, settings_that_fit
 from evalframe.errors import MetricError, OptionError
 from evalframe.frames import collected
 from evalframe.metrics import Metric, parse
-from evalframe.pasted_numbers import Pasted, pasted, settings_that_fit
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.report import Report, evaluate
 from evalframe.tables import html_table, text_table
@@ -102,7 +101,7 @@ def explain_difference(
     Examples
     --------
     >>> import evalframe as evf
-    >>> from evalframe.explaining import explain_difference
+    >>> from evalframe.comparing.explaining import explain_difference
     >>> qrels, run = {"q": {"a": 1}, "r": {"b": 1}}, {"q": {"a": 1.0, "x": 1.0}}
     >>> ours = evf.evaluate(qrels, run, ["mrr"])
     >>> theirs = evf.evaluate(qrels, run, ["mrr"], ties="doc_asc", queries="both")
@@ -222,7 +221,7 @@ def _stages(
     """What was turned, from what, to what, and the values then, under the metrics' labels."""
     run, run_b = collected(a.run, "run"), collected(b.run, "run")
     qrels, asked = a.qrels, dict(of_a)
-    settings = settings_of(a.contract)
+    settings = a.contract.settings()
     turned = [("", "", "")]
     states = [(qrels, run, dict(asked), dict(settings))]
 

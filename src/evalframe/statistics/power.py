@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from evalframe.errors import OptionError
-from evalframe.resampling import require_stats
 from evalframe.statistics import between_0_and_1
+from evalframe.statistics.resampling import require_stats
 
 __all__ = ["minimum_detectable_difference", "power_of", "queries_needed"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.comparison_report import Comparison
+from evalframe.comparing.comparison_report import Comparison
 from evalframe.errors import OptionError
 from evalframe.report import Report
 

@@ -1,7 +1,7 @@
 """Tests and intervals for paired values: is a difference more than chance?
 
 Values are paired by place: the first of `a` and the first of `b` belong to the same query. Frames
-are paired by their keys in `evalframe.compare`, which calls what is here.
+are paired by their keys in `evalframe.comparing.compare`, which calls what is here.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from evalframe.closed_tests import OF_PAIRS, differences_of, intervals_of, p_values_of
-from evalframe.corrections import CORRECTIONS, FAMILIES, Correction, Family
 from evalframe.errors import EmptyError, OptionError, RowError, one_of
-from evalframe.resampling import ALTERNATIVES, Alternative, checked_draws, require_stats
+from evalframe.statistics.closed_tests import OF_PAIRS, differences_of, intervals_of, p_values_of
+from evalframe.statistics.corrections import CORRECTIONS, FAMILIES, Correction, Family
+from evalframe.statistics.resampling import ALTERNATIVES, Alternative, checked_draws, require_stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class Procedure:
         See `Test` and `IntervalMethod`.
     correction, family
         How p-values allow for being many, and which of them are taken together; see
-        `evalframe.corrections.correct` and `evalframe.corrections.Family`.
+        `evalframe.statistics.corrections.correct` and `evalframe.statistics.corrections.Family`.
     alpha
         Corrected p-values below it are called significant.
     confidence

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalframe.comparison_report import Comparison
+from evalframe.comparing.comparison_report import Comparison
 from evalframe.errors import OptionError, RowError, one_of
 from evalframe.frames import collected
 from evalframe.inputs import run_frame
 from evalframe.ranking.judged import rank_in_list
 from evalframe.ranking.ties import TieRule, Ties
-from evalframe.resampling import require_stats
 from evalframe.statistics import between_0_and_1
+from evalframe.statistics.resampling import require_stats
 
 __all__ = [
     "kendall_tau",
@@ -170,7 +170,7 @@ def metric_agreement(
 
     Examples
     --------
-    >>> from evalframe.compare import compare
+    >>> from evalframe.comparing.compare import compare
     >>> runs = {"x": {"q": ["a", "b", "c"]}, "y": {"q": ["b", "a"]}, "z": {"q": ["c", "b", "a"]}}
     >>> found = compare({"q": {"a": 1}}, runs, ["mrr", "precision@2"])
     >>> metric_agreement(found).select("kendall_tau", "n").row(0)

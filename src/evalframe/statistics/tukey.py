@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalframe.errors import one_of
-from evalframe.resampling import DRAWN_TOGETHER, ROUNDING, checked_draws, require_stats
+from evalframe.statistics.resampling import DRAWN_TOGETHER, ROUNDING, checked_draws, require_stats
 
 if TYPE_CHECKING:
     import numpy as np
