@@ -93,6 +93,7 @@ def test_options_reach_the_evaluation(qrels: Path, run: Path) -> None:
         (["evaluate", "{qrels}", "nowhere.trec"], "nowhere.trec"),
         (["evaluate", "{run}", "{qrels}"], "these are qrels"),
         (["evaluate", "{qrels}", "{run}", "{run}"], "named twice"),
+        (["evaluate", "{qrels}", "{run}", "--rel", "nan"], "rel must be a number"),
         (["evaluate", "{qrels}", "{run}", "--per-query", "x.docx"], "x.docx"),
         (["evaluate", "{qrels}", "{run}", "--ties", "random"], "--ties"),
         (["metrics", "nope"], "unknown metric 'nope'"),
@@ -106,6 +107,7 @@ def test_a_mistake_is_one_message_on_standard_error_and_exit_code_2(
     assert message in result.stderr
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") == 1 or "Usage" in result.stderr
 
 
 def test_metrics_are_listed_and_explained() -> None:
@@ -118,3 +120,24 @@ def test_metrics_are_listed_and_explained() -> None:
 
 def test_the_version_is_told() -> None:
     assert call("--version").stdout.startswith("evalframe 0.")
+
+
+def test_a_comma_inside_brackets_separates_no_metrics(qrels: Path, run: Path) -> None:
+    words = ("-m", "recall(rel=2)@10,map", "-m", "ndcg(gain={1:3,2:9})@5", "-f", "json")
+    found = json.loads(call("evaluate", qrels, run, *words).stdout)
+    asked = [row["metric"] for row in found["summary"]]
+    assert asked == ["recall(rel=2)@10", "map", "ndcg(gain={1:3,2:9})@5"]
+
+
+def test_ranks_are_kept_however_many_runs_there_are(tmp_path: Path) -> None:
+    lines = ["q Q0 a 3 1.0 t", "q Q0 b 1 1.0 t", "q Q0 c 2 1.0 t"]
+    for name in ("one.trec", "two.trec"):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    (tmp_path / "q.qrels").write_text("q 0 a 1\n")
+    words = ("-m", "mrr", "--ties", "given", "-f", "csv")
+    one = call("evaluate", tmp_path / "q.qrels", tmp_path / "one.trec", *words)
+    both = call(
+        "evaluate", tmp_path / "q.qrels", tmp_path / "one.trec", tmp_path / "two.trec", *words
+    )
+    assert pl.read_csv(one.stdout.encode())["value"].to_list() == [pytest.approx(1 / 3)]
+    assert pl.read_csv(both.stdout.encode())["value"].to_list() == [pytest.approx(1 / 3)] * 2

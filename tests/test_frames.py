@@ -113,7 +113,7 @@ def test_what_cannot_be_evaluated_is_refused_with_its_rows(
 
 
 def test_qrels_given_as_a_run_are_recognised() -> None:
-    with pytest.raises(ColumnError, match="These columns look like a qrels: were the arguments"):
+    with pytest.raises(ColumnError, match="These columns look like qrels: were the arguments"):
         evf.evaluate(RUN, QRELS, "mrr")
 
 
@@ -145,3 +145,50 @@ def test_duplicates_in_a_large_run_are_looked_for_on_request(
 def test_infinite_scores_are_scores() -> None:
     run = RUN.with_columns(score=pl.Series([float("-inf"), float("inf")]))
     assert evf.evaluate(QRELS, run, "mrr").metrics == {"mrr": 0.5}
+
+
+DOUBLED = pl.DataFrame({"query_id": ["q"] * 3, "doc_id": ["a", "b", "a"], "score": [2.0, 1.5, 1.0]})
+
+
+def test_a_lazy_plan_fails_on_a_judged_document_found_twice() -> None:
+    plan = evf.per_query(QRELS.lazy(), DOUBLED.lazy(), "mrr")
+    with pytest.raises(pl.exceptions.PolarsError, match="a judged document stands more than once"):
+        plan.collect()
+    plan = evf.per_query(pl.concat([QRELS, QRELS]).lazy(), RUN.lazy(), "mrr")
+    with pytest.raises(pl.exceptions.PolarsError, match="a judged document stands more than once"):
+        plan.collect()
+
+
+def test_a_lazy_plan_keeps_the_best_of_duplicates_or_looks_for_them_on_request() -> None:
+    plan = evf.per_query(QRELS.lazy(), DOUBLED.lazy(), ["num_ret", "mrr"], duplicates="best")
+    assert plan.collect().row(0) == ("q", 2.0, 1.0)
+    unjudged = DOUBLED.with_columns(doc_id=pl.Series(["x", "a", "x"]))
+    assert evf.per_query(QRELS.lazy(), unjudged.lazy(), "mrr").collect().height == 1
+    plan = evf.per_query(QRELS.lazy(), unjudged.lazy(), "mrr", duplicates="check")
+    with pytest.raises(pl.exceptions.PolarsError, match="stands more than once in the run frame"):
+        plan.collect()
+
+
+@pytest.mark.parametrize("extra", [{}, {"rank": [1, 2]}, {"system": ["s", "s"]}])
+def test_a_run_given_as_qrels_is_refused(extra: dict[str, list[object]]) -> None:
+    whole = RUN.with_columns(**{name: pl.Series(values) for name, values in extra.items()})
+    run = whole if extra else RUN.with_columns(score=pl.Series([0.9, 0.2]))
+    with pytest.raises(ColumnError, match="these qrels look like a run"):
+        evf.evaluate(run, RUN, "mrr")
+    named = run.rename({"score": "relevance"})
+    assert conform(named, "qrels")["relevance"].to_list() == run["score"].to_list()
+
+
+def test_infinite_grades_are_refused() -> None:
+    with pytest.raises(RowError, match="1 in 'relevance'"):
+        evf.prepare(QRELS.with_columns(relevance=pl.Series([float("inf"), 1.0])))
+
+
+def test_a_column_that_only_happens_to_be_called_name_is_no_system() -> None:
+    assert conform(RUN.with_columns(name=pl.lit("title")), "run").columns == RUN.columns
+
+
+def test_a_pandas_column_of_mixed_types_is_named() -> None:
+    frame = pd.DataFrame({"qid": ["q", 1], "docno": ["a", "b"], "score": [2.0, 1.0]})
+    with pytest.raises(ColumnError, match="mixes types"):
+        to_polars(frame)

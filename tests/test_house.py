@@ -28,7 +28,7 @@ FLOORS = [
     {"report"},
     {"fusion", "statistics", "comparing"},
 ]
-DOORS = {"__init__", "evaluation", "rag", "cli", "plots", "ragas", "spark", "executor"}
+DOORS = {"__init__", "__main__", "evaluation", "rag", "cli", "plots", "ragas", "spark", "executor"}
 
 
 def name_of(room: Path) -> str:

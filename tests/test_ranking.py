@@ -160,3 +160,29 @@ def test_the_input_is_left_as_it_was() -> None:
     evf.evaluate(qrels, run, ["ndcg@10"], duplicates="best", score_dtype=pl.Float32)
     assert qrels.equals(before[0])
     assert run.equals(before[1])
+
+
+@pytest.mark.parametrize("shallow", [0, 1000])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_equal_rows_of_a_judged_document_are_found_on_every_road(
+    shallow: int, lazy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalframe.frames.CHECKED_WHOLE", 0)
+    monkeypatch.setattr(matching, "SMALL", 0)
+    monkeypatch.setattr(matching, "MANY_RISES", 0)
+    monkeypatch.setattr(matching, "SHALLOW", shallow)
+    run = run_table({"p": {"x": 1.0, "a": 2.0}, "q": {"a": 1.0, "y": 3.0}})
+    twice = pl.concat([run, run])
+    with pytest.raises(RowError, match="more than once for their query"):
+        evf.evaluate({"p": {"a": 1}, "q": {"a": 1}}, twice.lazy() if lazy else twice, "map")
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_a_row_without_a_rank_is_refused_where_ranks_decide(lazy: bool) -> None:
+    run = run_table({"q": {"a": 1.0, "b": 1.0}}).with_columns(rank=pl.Series([None, 1]))
+    assert evf.judge({"q": {"a": 1}}, run)["rank"].to_list() == [2]
+    with pytest.raises(RowError, match="1 rows of the run have no rank"):
+        evf.evaluate({"q": {"a": 1}}, run.lazy() if lazy else run, "mrr", ties="given")
+    plan = evf.judge(qrels_table({"q": {"a": 1}}).lazy(), run.lazy(), ties="given")
+    with pytest.raises(pl.exceptions.PolarsError, match="has no rank"):
+        plan.collect()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from evalframe.cli import catalogue_table
 from evalframe.metrics import CATALOGUE
-from evalframe.tables import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -35,8 +35,9 @@ def test_the_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 def test_the_metric_table_is_the_catalogues() -> None:
     written = re.search(r"<!-- metrics: .*? -->\n(.*?)\n<!-- end", README, flags=re.DOTALL)
     assert written is not None
-    shipped = catalogue_table()
-    assert written[1] == markdown_table(shipped), "evalframe metrics --format markdown"
+    command = [sys.executable, "-m", "evalframe", "metrics", "--format", "markdown"]
+    printed = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
+    assert written[1] == printed.stdout.strip()
 
 
 def test_the_floor_plan_names_every_room() -> None:

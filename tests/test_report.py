@@ -205,6 +205,57 @@ def test_arguments_in_each_others_place_are_said() -> None:
         evf.evaluate(frame(run, "score"), frame(qrels), "mrr")
 
 
+def test_fractional_grades_are_grades_and_prepared_qrels_are_believed() -> None:
+    fractions = {"q": {"a": 0.5, "b": 1.0}}
+    assert evf.evaluate(fractions, {"q": {"a": 2.0, "b": 1.0}}, "mrr").metrics == {"mrr": 1.0}
+    with pytest.raises(FrameError, match="prepare"):
+        evf.evaluate({"q": {"a": 12, "b": 11}}, {"q": {"a": 1, "b": 0}}, "mrr")
+    prepared = evf.prepare({"q": {"a": 12, "b": 11}})
+    assert evf.evaluate(prepared, {"q": {"a": 1, "b": 0}}, "mrr").metrics == {"mrr": 1.0}
+
+
+def test_a_metric_as_an_expression_is_that_metric() -> None:
+    """Its level and its summary are those of its spelling."""
+    asked = [evf.metrics.recall(k=10), evf.metrics.gm_map(), evf.metrics.num_ret()]
+    spelt = ["recall@10", "gm_map", "num_ret"]
+    by_expression = evf.evaluate(QRELS, RUN, asked, rel=2)
+    assert by_expression.metrics == evf.evaluate(QRELS, RUN, spelt, rel=2).metrics
+
+
+@pytest.mark.parametrize(
+    ("metrics", "message"),
+    [
+        ([pl.col("rank").min(), pl.col("rank").max()], "two different metrics are named 'rank'"),
+        ([pl.col("n_retrieved").first()], "cannot be named 'n_retrieved'"),
+        ([pl.col("rank").alias("x")], r"metric 'x' gives List\(UInt32\) for a query"),
+        ([pl.col("doc_id").first().alias("x")], "metric 'x' gives String for a query"),
+        ([pl.col("nothing").sum().alias("x")], "cannot be worked out on the judged frame"),
+        (None, "metrics=None"),
+    ],
+)
+def test_an_expression_that_is_no_metric_is_refused(metrics: object, message: str) -> None:
+    with pytest.raises(MetricError, match=message):
+        evf.evaluate(QRELS, RUN, metrics)
+
+
+def test_the_list_of_a_query_leaves_out_what_has_no_judgement_where_the_values_do() -> None:
+    report = evf.evaluate(QRELS, RUN, "mrr", judged_only=True)
+    assert report.documents("q1").select("rank", "doc_id").row(0) == (1, "a")
+
+
+def test_the_worst_of_a_metric_of_which_less_is_better_is_the_highest() -> None:
+    report = evf.evaluate(QRELS, RUN, ["unjudged@2"])
+    assert report.worst("unjudged@2", n=1)["query_id"].item() == "q1"
+    with pytest.raises(OptionError, match="n must be a whole number of at least 1"):
+        report.worst("unjudged@2", n=-1)
+
+
+def test_a_table_says_which_values_are_sums() -> None:
+    assert evf.evaluate(QRELS, RUN, ["mrr"]).table().columns == ["metric", "value"]
+    table = evf.evaluate(QRELS, RUN, ["mrr", "num_ret"]).table()
+    assert table["how"].to_list() == ["mean", "sum"]
+
+
 def test_no_metric_at_all_is_refused() -> None:
     with pytest.raises(MetricError, match="no metric was asked for"):
         evf.evaluate(QRELS, RUN, [])
@@ -214,5 +265,7 @@ def test_no_metric_at_all_is_refused() -> None:
         evf.evaluate(QRELS, RUN, [10])
     with pytest.raises(OptionError, match="rel must be a number"):
         evf.evaluate(QRELS, RUN, "mrr", rel="2")
+    with pytest.raises(OptionError, match="rel must be a number"):
+        evf.evaluate(QRELS, RUN, "mrr", rel=float("nan"))
     with pytest.raises(OptionError, match="queries='all' is not offered"):
         evf.evaluate(QRELS, RUN, "mrr", queries="all")

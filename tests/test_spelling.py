@@ -6,14 +6,19 @@ import polars as pl
 import pytest
 
 import evalframe as evf
-from evalframe.errors import MetricError
+from evalframe.errors import MetricError, OptionError
 from evalframe.metrics import CATALOGUE, parse
 
 SAME = {
     "ndcg@10": ["nDCG@10", "ndcg_cut_10", "NDCG@10", "ndcg(k=10)", " ndcg@10 "],
     "ndcg(gain=exp)@10": ["ndcg_burges@10", "ndcg(gain='exp')@10", "NDCG( gain = exp )@10"],
-    "ndcg(gain={1:3,2:9})": ["ndcg_1=3,2=9", "ndcg(gain={2:9,1:3})", "ndcg(gain={1=3, 2=9})"],
-    "precision@5": ["P_5", "P@5", "precision(k=5)", "prec@5"],
+    "ndcg(gain={1:3,2:9})": [
+        "ndcg.1=3,2=9",
+        "ndcg_1=3,2=9",
+        "ndcg(gain={2:9,1:3})",
+        "ndcg(gain={1=3, 2=9})",
+    ],
+    "precision@5": ["P_5", "P.5", "P@5", "precision(k=5)", "prec@5"],
     "recall(rel=2)@100": ["R(rel=2)@100", "recall@100-l2", "recall(rel=2,k=100)"],
     "mrr": ["RR", "recip_rank", "MRR", "reciprocal_rank"],
     "mrr@10": ["RR@10", "mrr(k=10)"],
@@ -34,6 +39,7 @@ SAME = {
     "set_f": ["set_F", "SetF"],
     "set_precision": ["set_P", "SetP"],
     "num_rel_ret@10": ["hits@10"],
+    "num_q": ["NumQ"],
     "utility": ["utility_1,-1,0,0"],
 }
 
@@ -83,6 +89,11 @@ WRONG = {
     "ndcg@1.5": "a cut-off must be a whole number",
     "precision": r"needs a cut-off, for example 'precision@10'",
     "P_0": "a cut-off must be",
+    "P@99999999999999999999": "a cut-off must be",
+    "ndcg_cut.5,10": "a cut-off must be a whole number of at least 1, not '5,10'",
+    "recall(rel=nan)@5": "rel must be a number",
+    "ndcg(gain={1:nan})@5": "the gain of grade 1 must be a finite number",
+    "err(max_grade=inf)@5": "max_grade must be a number",
     "bpref@10": "'bpref' has no cut-off, but 'bpref@10' gives one",
     "ndcg(p=3)@10": "'ndcg' has no parameter 'p'; it has k, gain, rel",
     "ndcg(gain=log)@10": "gain must be 'linear', 'exp' or grade:gain pairs",
@@ -126,3 +137,19 @@ def test_an_expression_of_ones_own_is_a_metric() -> None:
     found = pl.col("rank").is_not_null().sum().alias("found")
     report = evf.evaluate({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0}}, ["mrr", found])
     assert report.metrics == {"mrr": 1.0, "found": 1.0}
+
+
+@pytest.mark.parametrize("wrong", [{"summary": "median"}, {"better": "faster"}])
+def test_a_registration_that_means_nothing_is_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(OptionError, match="is not offered"):
+
+        @evf.metrics.metric(**wrong)
+        def nothing() -> pl.Expr:
+            """Nothing."""
+            return pl.lit(1.0)
+
+
+def test_a_cutoff_may_be_any_integer_type() -> None:
+    import numpy as np
+
+    assert evf.metrics.ndcg(k=np.int64(10)).meta.output_name() == "ndcg@10"

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import evalframe as evf
-from evalframe.errors import EmptyError, RowError
+from evalframe.errors import EmptyError, ReadError, RowError
 from evalframe.ranking import matching, streaming
 
 from .cases import collection, qrels_table, run_table
@@ -105,3 +105,12 @@ def test_a_stream_without_rows_is_refused() -> None:
     run = pl.LazyFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64})
     with pytest.raises(EmptyError, match="the run frame has no rows"):
         evf.evaluate({"q": {"a": 1}}, run, "map")
+
+
+def test_a_file_that_breaks_off_is_named_as_such(tmp_path: Path) -> None:
+    run = run_on("in order", run_table(collection(4)[1]))
+    evf.write_run(run, tmp_path / "run.trec.gz")
+    whole = (tmp_path / "run.trec.gz").read_bytes()
+    (tmp_path / "cut.trec.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ReadError, match="could not be read to its end|cut short"):
+        evf.evaluate(qrels_table(collection(4)[0]), evf.scan_run(tmp_path / "cut.trec.gz"), "map")

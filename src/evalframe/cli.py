@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from enum import StrEnum
@@ -76,7 +77,7 @@ def one_line_errors(command: Callable[Arguments, None]) -> Callable[Arguments, N
         try:
             command(*args, **kwargs)
         except (EvalframeError, OSError) as error:
-            typer.echo(f"evalframe: {error}", err=True)
+            typer.echo(f"evalframe: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(2) from None
 
     return run
@@ -193,8 +194,10 @@ def _with_example_cutoff(name: str) -> str:
 
 
 def _split(given: str) -> list[str]:
-    """`-m ndcg@10,map` names two metrics; a comma inside parentheses separates parameters."""
-    return [given] if "(" in given or "=" in given else [m for m in given.split(",") if m]
+    """`-m ndcg@10,map` names two metrics; a comma inside brackets separates parameters."""
+    if re.fullmatch(r"[\w.]+[_.][\d.]+=.*", given):
+        return [given]
+    return [name for name in re.split(r",(?![^({]*[)}])", given) if name]
 
 
 def _one_frame(paths: list[Path]) -> Any:
@@ -206,10 +209,15 @@ def _one_frame(paths: list[Path]) -> Any:
         names = [str(path) for path in paths]
     if max(Counter(names).values()) > 1:
         raise OptionError("the same run is named twice")
-    frames = [
-        collected(run_frame(path), "run").select("query_id", "doc_id", "score", system=pl.lit(name))
-        for path, name in zip(paths, names, strict=True)
-    ]
+    frames = []
+    for path, name in zip(paths, names, strict=True):
+        frame = collected(run_frame(path), "run")
+        if "system" in frame.columns:
+            raise OptionError(f"{path} holds several systems already: evaluate it by itself")
+        frames.append(frame.with_columns(system=pl.lit(name)))
+    ranked = all("rank" in frame.columns for frame in frames)
+    columns = ["system", "query_id", "doc_id", "score", *(["rank"] if ranked else [])]
+    frames = [frame.select(columns) for frame in frames]
     return pl.concat(frames)
 
 

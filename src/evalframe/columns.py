@@ -90,7 +90,7 @@ RUN = Shape(
     required=("query_id", "doc_id", "score"),
     key=("system", "query_id", "doc_id"),
     aliases={
-        "system": ("run_id", "run", "tag", "model", "runid", "name"),
+        "system": ("run_id", "runid", "tag"),
         "query_id": QUERY_NAMES,
         "doc_id": DOC_NAMES,
         "score": ("sim", "similarity", "relevance_score"),

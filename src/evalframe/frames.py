@@ -22,6 +22,7 @@ __all__ = [
     "check_rows",
     "collected",
     "conform",
+    "fails_where",
     "find_columns",
     "is_tabular",
     "keep_best",
@@ -38,6 +39,8 @@ Duplicates = Literal["error", "check", "best"]
 `check` looks through the whole run whatever its size. `best` keeps the best-scored row.
 """
 
+ARTICLE = {"run": "a run", "qrels": "qrels"}
+
 CHECKED_WHOLE = 1_000_000
 """Rows below which a run is looked through for duplicates without being asked."""
 
@@ -51,10 +54,16 @@ def to_polars(data: Any) -> pl.DataFrame | pl.LazyFrame:
     """The same rows as a Polars frame. Named pandas index levels become columns."""
     if isinstance(data, pl.DataFrame | pl.LazyFrame):
         return data
-    if type(data).__module__.partition(".")[0] == "pandas":
-        named = [name for name in data.index.names if name is not None]
-        return pl.from_pandas(data.reset_index(level=named) if named else data)
-    return pl.DataFrame(data)
+    if type(data).__module__.partition(".")[0] != "pandas":
+        return pl.DataFrame(data)
+    index = [n for n in data.index.names if n is not None and n not in data.columns]
+    try:
+        return pl.from_pandas(data.reset_index(level=index) if index else data)
+    except (TypeError, ValueError) as error:
+        raise ColumnError(
+            f"a column of the pandas frame mixes types: {str(error).partition(chr(10))[0]}. "
+            "Give it one type first, for example with .astype(str)"
+        ) from error
 
 
 def conform(
@@ -76,7 +85,7 @@ def conform(
     columns
         The house's name → the frame's own name, where the frame uses a name that is not known.
     duplicates
-        See `Duplicates`. Lazy frames are never looked through whole.
+        See `Duplicates`. A lazy frame is looked through whole only with `check`.
     check_plans
         Make a lazy frame fail on nulls and NaN when it runs. Without it, whoever runs the plan
         checks its rows.
@@ -98,6 +107,8 @@ def conform(
         frame, schema = _score_from_rank(frame, found)
         found = {column: found[column] for column in shape.roles if column in found}
     _require(shape, found, schema.names())
+    if kind == "qrels" and found["relevance"] == "score" and "relevance" not in (columns or {}):
+        _refuse_run(frame, schema)
     picked = [
         _coerced(pl.col(name), schema[name], shape, column, name).alias(column)
         for column, name in found.items()
@@ -116,7 +127,8 @@ def conform(
     else:
         named = frame.select(*found)
     if isinstance(named, pl.LazyFrame):
-        return _check_lazily(named, shape) if check_plans else named
+        named = keep_best(named, shape) if duplicates == "best" else named
+        return _check_lazily(named, shape, duplicates) if check_plans else named
     check_rows(named, shape)
     if duplicates == "best":
         return keep_best(named, shape)
@@ -195,9 +207,9 @@ def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
     )
 
 
-def keep_best(frame: pl.DataFrame, shape: Shape) -> pl.DataFrame:
+def keep_best(frame: Frame, shape: Shape) -> Frame:
     """One row for each key: the highest score of a run, the highest grade of qrels."""
-    keys = [c for c in shape.key if c in frame.columns]
+    keys = [c for c in shape.key if c in frame.collect_schema().names()]
     by = {"run": "score", "qrels": "relevance"}.get(shape.kind)
     ordered = frame.sort(by, descending=True, maintain_order=True) if by else frame
     return ordered.unique(keys, keep="first", maintain_order=True)
@@ -225,8 +237,8 @@ def _require(shape: Shape, found: dict[str, str], names: list[str]) -> None:
         raise ColumnError(
             f"the {shape.kind} frame lacks\n"
             + "\n".join(lines)
-            + f"\nfound: {_listed(names)}. Rename the column, or name yours: "
-            + f"columns={{{missing[0]!r}: 'your name'}}"
+            + f"\nfound: {_listed(names)}. Rename the column, or name yours where you read the "
+            + f"file: read_{shape.kind}(path, columns={{{missing[0]!r}: 'your name'}})"
             + _looks_like_other(shape.kind, names)
         )
     if not found:
@@ -236,11 +248,25 @@ def _require(shape: Shape, found: dict[str, str], names: list[str]) -> None:
         )
 
 
+def _refuse_run(frame: pl.DataFrame | pl.LazyFrame, schema: pl.Schema) -> None:
+    """Grades may be called `score`, as in a run: ranks, systems and fractions tell them apart."""
+    telling = [name for name in schema.names() if name in ("rank", "system", "tag", "run_id")]
+    score = pl.col("score")
+    if not telling and isinstance(frame, pl.DataFrame) and schema["score"].is_float():
+        fractions = frame.filter(score.is_finite() & (score != score.round()))
+        telling = [f"a score of {fractions['score'][0]}"] if fractions.height else []
+    if telling:
+        raise ColumnError(
+            f"these qrels look like a run: they have {telling[0]}. The qrels come first, then the "
+            "run: were the two swapped? If these are grades, rename the column to 'relevance'"
+        )
+
+
 def _looks_like_other(kind: Kind, names: list[str]) -> str:
     for other in ("run", "qrels"):
         shape = KINDS[other]
         if other != kind and all(c in find_columns(shape, names, {}) for c in shape.required):
-            return f"\nThese columns look like a {other}: were the arguments swapped?"
+            return f"\nThese columns look like {ARTICLE[other]}: were the arguments swapped?"
     return ""
 
 
@@ -314,27 +340,36 @@ def _cast(frame: Frame, picked: list[pl.Expr], shape: Shape, found: dict[str, st
 
 def _strict_columns(shape: Shape) -> set[str]:
     """Columns in which a null is refused: keys, scores and grades."""
-    return {*shape.key, *shape.required} - ({"text"} if shape.keeps_extra else set())
+    return {*shape.key, *shape.required} - ({"text", "system"} if shape.keeps_extra else set())
 
 
 def _unusable(column: str, dtype: pl.DataType) -> pl.Expr:
     values = pl.col(column)
+    if column == "relevance" and dtype.is_float():
+        return ~values.is_finite() | values.is_null()
     return values.is_null() | values.is_nan() if dtype.is_float() else values.is_null()
 
 
-def _check_lazily(plan: pl.LazyFrame, shape: Shape) -> pl.LazyFrame:
-    """Let the plan itself fail on a null or NaN number, by a cast that cannot succeed there."""
+def fails_where(bad: pl.Expr, message: str, column: str, dtype: pl.DataType) -> pl.Expr:
+    """A column whose plan fails with the message on a bad row, by a cast that cannot succeed."""
+    broken = pl.when(bad).then(pl.lit(message)).cast(pl.Int64)
+    return pl.when(bad).then(broken.cast(dtype)).otherwise(pl.col(column)).alias(column)
+
+
+def _check_lazily(plan: pl.LazyFrame, shape: Shape, duplicates: Duplicates) -> pl.LazyFrame:
+    """Let the plan itself fail on a null or NaN number, and on repeated keys if asked."""
     strict = _strict_columns(shape)
     schema = plan.collect_schema()
     checked = []
     for column, dtype in schema.items():
         if column not in strict:
             continue
-        values, bad = pl.col(column), _unusable(column, dtype)
-        message = pl.lit(f"null or NaN in column {column} of the {shape.kind} frame")
-        if dtype == pl.String:
-            broken = pl.when(bad).then(message).cast(pl.Int64).cast(pl.String)
-        else:
-            broken = pl.when(bad).then(message).cast(dtype)
-        checked.append(pl.when(bad).then(broken).otherwise(values).alias(column))
-    return plan.with_columns(checked)
+        message = f"null or NaN in column {column} of the {shape.kind} frame"
+        checked.append(fails_where(_unusable(column, dtype), message, column, dtype))
+    plan = plan.with_columns(checked)
+    keys = [c for c in shape.key if c in schema.names()]
+    if duplicates != "check" or not keys:
+        return plan
+    message = f"a ({', '.join(keys)}) stands more than once in the {shape.kind} frame"
+    repeated = pl.len().over(keys) > 1
+    return plan.with_columns(fails_where(repeated, message, keys[-1], pl.String()))

@@ -27,6 +27,7 @@ from uuid import UUID
 from evalframe.columns import CORPUS
 
 __all__ = [
+    "CONTENT_NAMES",
     "as_id",
     "content_of",
     "doc_id_of",
@@ -42,7 +43,10 @@ METADATA_NAMES = ("metadata", "meta", "payload")
 HOLDERS = ("segment", "node", "document", "doc", "chunk")
 PIECE_NAMES = ("id_", "node_id", "chunk_id")
 DOCUMENT_NAMES = ("id", *(name for name in CORPUS.names_for("doc_id") if name != "doc_id"))
-CONTENT_NAMES = ("content", "page_content", *CORPUS.names_for("text"))
+CONTENT_NAMES = tuple(
+    dict.fromkeys(("content", "page_content", *CORPUS.names_for("text"), "value", "answer"))
+)
+"""Where a thing has its text; the last two are names of an answer's text."""
 SCORE_NAMES = ("score", "similarity", "relevance_score")
 
 

@@ -14,9 +14,9 @@ from evalframe.columns import KINDS, Kind
 from evalframe.errors import ColumnError, EmptyError, FrameError
 from evalframe.frames import Duplicates, collected, conform, find_columns, is_tabular, to_polars
 from evalframe.io import dicts
+from evalframe.io.any_samples import samples_from_any
 from evalframe.io.libraries import from_ranx
 from evalframe.io.reading import read_kind, scan_kind
-from evalframe.io.samples import flat_samples
 
 __all__ = [
     "corpus_frame",
@@ -189,12 +189,12 @@ def frame_of(
         if lazy:
             return scan_kind(data, kind, columns=columns)
         return read_kind(data, kind, columns=columns, duplicates=duplicates)
+    if kind == "samples":
+        return samples_from_any(data, columns, duplicates)
     frame = _table(data, kind, columns or {})
     if isinstance(frame, pl.LazyFrame):
-        plan = flat_samples(frame) if kind == "samples" else frame
-        return conform(plan, kind, columns=columns, duplicates=duplicates)
-    table = flat_samples(frame) if kind == "samples" else frame
-    return conform(table, kind, columns=columns, duplicates=duplicates)
+        return conform(frame, kind, columns=columns, duplicates=duplicates)
+    return conform(frame, kind, columns=columns, duplicates=duplicates)
 
 
 def _table(data: Any, kind: Kind, columns: Mapping[str, str]) -> AnyFrame:

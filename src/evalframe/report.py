@@ -19,11 +19,13 @@ from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import TieRule, Ties
 from evalframe.scoring import (
     DEFAULT_METRICS,
+    Asked,
     Contract,
     MetricLike,
     Queries,
     Scored,
     listed,
+    refuse_swapped,
     score,
 )
 from evalframe.tables import html_table, text_table
@@ -108,7 +110,7 @@ class Report:
         return values.row(0, named=True)
 
     def worst(self, metric: str, n: int = 10) -> pl.DataFrame:
-        """The queries with the lowest values of a metric, lowest first.
+        """The queries on which a metric is worst: lowest first, or highest where less is better.
 
         Parameters
         ----------
@@ -125,8 +127,11 @@ class Report:
         >>> report.worst("mrr", n=1).row(0)
         ('q1', 0.5)
         """
-        self._require(metric)
-        ordered = self.per_query.sort(*self._system, metric, "query_id")
+        asked = self._asked(metric)
+        if not isinstance(n, int) or n < 1:
+            raise OptionError(f"n must be a whole number of at least 1, not {n!r}")
+        worst_first = [False for _ in self._system] + [asked.better == "lower", False]
+        ordered = self.per_query.sort(*self._system, metric, "query_id", descending=worst_first)
         return (
             ordered.group_by(self._system, maintain_order=True).head(n)
             if self._system
@@ -161,6 +166,7 @@ class Report:
         >>> report.documents("q").select("rank", "doc_id", "verdict").rows()
         [(1, 'x', 'unjudged'), (2, 'a', 'relevant'), (None, 'b', 'missed')]
         """
+        query_id = str(query_id)
         listed_documents = self._ranked_list(query_id, system)
         judged = self.qrels.qrels.filter(pl.col("query_id") == query_id).drop("query_id")
         if listed_documents.height == 0 and judged.height == 0:
@@ -208,24 +214,32 @@ class Report:
             .sort("place")
             .select("doc_id", "score", rank="place")
         )
-        depth = self.contract.depth
-        return ranked if depth is None else ranked.filter(pl.col("rank") <= depth)
+        if self.contract.depth is not None:
+            ranked = ranked.filter(pl.col("rank") <= self.contract.depth)
+        if not self.contract.judged_only:
+            return ranked
+        judged = self.qrels.qrels.filter(pl.col("query_id") == query_id, pl.col("relevance") >= 0)
+        kept = ranked.join(judged, on="doc_id", how="semi", maintain_order="left")
+        return kept.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32))
 
     @property
     def _system(self) -> list[str]:
         return ["system"] if "system" in self.per_query.columns else []
 
-    def _require(self, metric: str) -> None:
-        if metric not in self.how:
+    def _asked(self, metric: str) -> Asked:
+        found = [asked for asked in self.scored.asked if asked.name == metric]
+        if not found:
             raise MetricError(
                 f"the report has no metric {metric!r}{did_you_mean(metric, self.how)}; "
                 f"it has {', '.join(self.how)}"
             )
+        return found[0]
 
     def table(self) -> pl.DataFrame:
         """The means as they are printed: a row for each metric, or for each system."""
         if not self._system:
-            return self.summary.select("metric", "value")
+            plain = all(how == "mean" for how in self.how.values())
+            return self.summary.select("metric", "value", *([] if plain else ["how"]))
         wide = self.summary.pivot("metric", index="system", values="value", maintain_order=True)
         return wide.sort("system")
 
@@ -315,6 +329,8 @@ def evaluate(
     asked = listed(metrics, rel)
     prepared = prepare(qrels)
     read = run_or_plan(run, duplicates=duplicates, ranks=ties == "given")
+    if prepared is not qrels:
+        refuse_swapped(prepared, read)
     return Report(score(prepared, read, asked, contract, progress), contract, prepared, read)
 
 

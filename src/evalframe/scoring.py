@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
+from polars.dataframe.group_by import GroupBy
 
 from evalframe.engine import collect
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError, one_of
 from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.metrics import Metric, judged, parse
-from evalframe.metrics.catalogue import Summary
+from evalframe.metrics.catalogue import Better, Summary
 from evalframe.ranking.judged import Judged, Order, judged_frame, judged_plan
 from evalframe.ranking.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
 from evalframe.ranking.prepared import PreparedQrels, prepare
@@ -58,7 +60,7 @@ class Contract:
         """Refuse what is not offered."""
         one_of("queries", self.queries, ("judged", "positive", "both"))
         is_number = isinstance(self.rel, int | float) and not isinstance(self.rel, bool)
-        if self.rel is not None and not is_number:
+        if self.rel is not None and not (is_number and math.isfinite(self.rel)):
             raise OptionError(f"rel must be a number or None, not {self.rel!r}")
         _ = self.order
 
@@ -87,6 +89,7 @@ class Asked:
     expression: pl.Expr
     reads: list[str]
     how: Summary = "mean"
+    better: Better = "higher"
     k: int | None = None
 
 
@@ -203,7 +206,10 @@ def per_query(
     if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
         given = qrels.with_subtopics if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
         return _per_query_plan(given.lazy(), run.lazy(), listed(metrics, rel), contract)
-    return score(prepare(qrels), run, listed(metrics, rel), contract).per_query
+    prepared = prepare(qrels)
+    if prepared is not qrels:
+        refuse_swapped(prepared, run)
+    return score(prepared, run, listed(metrics, rel), contract).per_query
 
 
 def score(
@@ -214,7 +220,6 @@ def score(
     progress: bool | None = False,
 ) -> Scored:
     """Score a checked run, or a plan of one, which is then streamed."""
-    refuse_swapped(prepared, run)
     reads = {metric.name: metric.reads for metric in asked}
     prepared = prepared_for(prepared, reads)
     seen = judged_frame(prepared, run, contract.order, progress)
@@ -222,8 +227,9 @@ def score(
     rows = seen.judged
     if reads_plateaus(reads):
         rows = add_plateaus(rows, run.lazy(), contract.order)
-    values = rows.group_by("unit", maintain_order=True).agg(
-        *(metric.expression for metric in asked),
+    values = _one_number_each(
+        rows.group_by("unit", maintain_order=True),
+        asked,
         (pl.col("relevance") > 0).any().alias(POSITIVE),
         judged(largest_cutoff(asked)).alias(JUDGED),
     )
@@ -232,6 +238,27 @@ def score(
 
 
 POSITIVE, JUDGED = "has a positive judgement", "share judged"
+TAKEN = {"system", "query_id", "unit", "n_retrieved", POSITIVE, JUDGED}
+"""Names that a metric cannot have."""
+LIKELY = 10
+"""The highest grade that is not surprising."""
+
+
+def _one_number_each(groups: GroupBy, asked: list[Asked], *more: pl.Expr) -> pl.DataFrame:
+    """All metrics of all queries; a metric that is no number for a query is refused."""
+    try:
+        values = groups.agg(*(metric.expression for metric in asked), *more)
+    except pl.exceptions.PolarsError as error:
+        what = str(error).partition("\n")[0]
+        raise MetricError(f"a metric cannot be worked out on the judged frame: {what}") from error
+    for metric in asked:
+        dtype = values.schema[metric.name]
+        if not (dtype.is_numeric() or dtype == pl.Boolean):
+            raise MetricError(
+                f"metric {metric.name!r} gives {dtype} for a query, not one number; end the "
+                "expression in an aggregation such as .sum() or .mean()"
+            )
+    return values
 
 
 def _per_query_plan(
@@ -267,23 +294,44 @@ def _counted(queries: Queries) -> pl.Expr:
 
 def listed(metrics: MetricLike | Iterable[MetricLike], rel: float | None) -> list[Asked]:
     """The metrics that were asked for, each once, by the name it was asked for."""
+    if metrics is None:
+        raise MetricError("metrics=None: name at least one, for example 'ndcg@10'")
     wanted = [metrics] if isinstance(metrics, str | Metric | pl.Expr) else list(metrics)
     if not wanted:
         raise MetricError("no metric was asked for; name one, for example 'ndcg@10'")
-    asked = {metric.name: metric for metric in (_asked(one, rel) for one in wanted)}
-    taken = {"system", "query_id", "unit"} & asked.keys()
+    asked: dict[str, Asked] = {}
+    for metric in (_asked(one, rel) for one in wanted):
+        other = asked.setdefault(metric.name, metric)
+        if not other.expression.meta.eq(metric.expression):
+            raise MetricError(f"two different metrics are named {metric.name!r}; use .alias()")
+    taken = TAKEN & asked.keys()
     if taken:
         raise MetricError(f"a metric cannot be named {taken.pop()!r}, which is a column's name")
     return list(asked.values())
 
 
 def _asked(wanted: MetricLike, rel: float | None) -> Asked:
-    if isinstance(wanted, pl.Expr):
-        return Asked(wanted.meta.output_name(), wanted, wanted.meta.root_names())
-    metric, name = parse(wanted), str(wanted)
-    expression = metric.expression(rel).alias(name)
-    k = dict(metric.parameters).get("k")
-    return Asked(name, expression, metric.reads(), metric.definition.summary, k)
+    metric = _metric_of(wanted) if isinstance(wanted, pl.Expr) else parse(wanted)
+    if isinstance(metric, pl.Expr):
+        return Asked(metric.meta.output_name(), metric, metric.meta.root_names())
+    name = wanted if isinstance(wanted, str) else str(metric)
+    return Asked(
+        name,
+        metric.expression(rel).alias(name),
+        metric.reads(),
+        metric.definition.summary,
+        metric.definition.better,
+        dict(metric.parameters).get("k"),
+    )
+
+
+def _metric_of(expression: pl.Expr) -> Metric | pl.Expr:
+    """The metric that an expression came from, or the expression where it is the user's own."""
+    try:
+        metric = parse(expression.meta.output_name())
+    except (MetricError, pl.exceptions.PolarsError):
+        return expression
+    return metric if metric.expression().meta.eq(expression) else expression
 
 
 def largest_cutoff(asked: list[Asked]) -> int | None:
@@ -303,14 +351,18 @@ def _refuse_strangers(prepared: PreparedQrels, seen: Judged) -> None:
 
 
 def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse fractions where grades should be and small whole numbers where scores should be."""
+    """Refuse what looks like scores where grades should be, and like grades for scores."""
     grade = prepared.pairs["relevance"]
-    if not grade.dtype.is_float() or (grade == grade.round()).all():
+    is_score = (grade != grade.round()).any() or (grade > LIKELY).any()
+    if not is_score:
         return
-    scores = collect(run.lazy().select("score").head(1000)).to_series()
-    if (scores == scores.round()).all() and scores.is_between(0, 10).all():
+    scores = collect(run.lazy().select("query_id", "score").head(1000))
+    score = pl.col("score")
+    is_grade = (score == score.round()) & score.is_between(0, LIKELY)
+    repeats = (score == 0) | pl.struct("query_id", "score").is_duplicated()
+    if scores.select(is_grade.all() & repeats.any()).item():
         raise FrameError(
-            "the qrels hold fractions where grades are expected and the run holds small whole "
-            "numbers where scores are expected: the qrels come first, then the run. Were the two "
-            "arguments swapped?"
+            "the qrels hold numbers like scores and the run holds small whole numbers like grades: "
+            "the qrels come first, then the run. Were the two arguments swapped? If not, say that "
+            "these are the qrels: evf.prepare(qrels)"
         )

@@ -18,6 +18,7 @@ from evalframe.io import cbor
 from evalframe.io.dicts import corpus_from_dict, qrels_from_dict, queries_from_dict, run_from_dict
 from evalframe.io.files import Source, decompressed
 from evalframe.io.lines import FAULTS, OnBadLine, cut, explained, report_texts
+from evalframe.io.sample_records import known_columns, records_of_columns
 from evalframe.io.saving import beside
 
 __all__ = ["read_cbor", "read_json", "scan_json", "write_json", "write_jsonl"]
@@ -34,9 +35,19 @@ PEEKED = 10_000
 
 
 def read_json(
-    source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine = "error"
+    source: Source,
+    kind: Kind,
+    columns: Mapping[str, str],
+    on_bad_line: OnBadLine = "error",
+    repeats: bool = False,
 ) -> pl.DataFrame:
-    """Read JSON or JSONL into a frame. A bare `NaN` is null; `Infinity` is a number."""
+    """Read JSON or JSONL into a frame. A bare `NaN` is null; `Infinity` is a number.
+
+    Samples are read record by record, since Polars would turn numbers and lists into text where
+    other records have text; with `repeats`, their ids may stand more than once.
+    """
+    if kind == "samples" and not source.remote:
+        return _samples(_sample_records(source, on_bad_line), columns, repeats)
     if not _is_lines(source, kind):
         return pl.concat([_whole(path, source, kind) for path in source.paths], how="diagonal")
     try:
@@ -115,6 +126,31 @@ def _is_record(value: Mapping[str, Any], kind: Kind) -> bool:
     return bool(found) and all(column in found for column in needed)
 
 
+def _sample_records(source: Source, on_bad_line: OnBadLine) -> list[Any]:
+    if _is_lines(source, "samples"):
+        return _line_records(source, on_bad_line)
+    return [row for path in source.paths for row in _sample_rows(_value_in(path, source), path)]
+
+
+def _sample_rows(value: Any, path: str) -> list[Any]:
+    """The records in a JSON value: itself, its columns, or the list of them that it holds."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, Mapping) or not value:
+        raise ReadError(f"{path}: an object or a list of objects is wanted, not {cut(repr(value))}")
+    if _is_record(value, "samples"):
+        columns = all(isinstance(held, list) for held in value.values())
+        return records_of_columns(value) if columns else [value]
+    lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], Mapping)]
+    return lists[0] if lists else [value]
+
+
+def _samples(rows: list[Any], columns: Mapping[str, str], repeats: bool) -> pl.DataFrame:
+    """Samples with every known column checked; further columns as in any other JSON."""
+    known, rest = known_columns(rows, columns, repeats=repeats)
+    return known.hstack(_as_frame(rest, {}).get_columns()) if any(rest) else known
+
+
 def _scan(
     source: Source, kind: Kind, columns: Mapping[str, str], peeked: int | None
 ) -> pl.LazyFrame:
@@ -162,15 +198,18 @@ def _loads(text: str) -> Any:
 
 def _whole(path: str, source: Source, kind: Kind) -> pl.DataFrame:
     """A file that is one JSON value."""
+    return _from_value(_value_in(path, source), path, kind)
+
+
+def _value_in(path: str, source: Source) -> Any:
     try:
-        value = _loads(_text(path, source))
+        return _loads(_text(path, source))
     except ValueError as error:
         if isinstance(error, ReadError):
             raise
         raise ReadError(f"{path}: this JSON is damaged or cut short: {error}") from error
     except RecursionError as error:
         raise ReadError(f"{path}: this JSON is nested too deeply") from error
-    return _from_value(value, path, kind)
 
 
 def _from_value(value: Any, path: str, kind: Kind) -> pl.DataFrame:
@@ -226,6 +265,10 @@ def _as_text(value: Any) -> str | None:
 def _by_line(
     source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine
 ) -> pl.DataFrame:
+    return _as_frame(_line_records(source, on_bad_line), _ids(source, kind, columns))
+
+
+def _line_records(source: Source, on_bad_line: OnBadLine) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     bad: list[tuple[str, int, str]] = []
     for path in source.paths:
@@ -244,4 +287,4 @@ def _by_line(
         report_texts(source, bad, "each should be one JSON object", on_bad_line)
     if not records:
         raise ReadError(f"{source.name}: no line of it is a JSON object")
-    return _as_frame(records, _ids(source, kind, columns))
+    return records

@@ -44,10 +44,11 @@ def read_kind(
     source = find(path, storage_options=storage_options)
     given = columns or {}
     try:
-        frame = _read(source, kind, given, system, ranks, on_bad_line)
-        if kind == "samples":
-            frame = flat_samples(frame)
+        repeats = duplicates == "best"
+        frame = _read(source, kind, given, system, ranks, on_bad_line, repeats)
         left = {column: name for column, name in given.items() if name in frame.columns}
+        if kind == "samples":
+            frame = flat_samples(frame, left)
         return conform(frame, kind, columns=left, duplicates=duplicates)
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
@@ -68,7 +69,7 @@ def scan_kind(
     try:
         plan = _scan(source, kind, given, system)
         if kind == "samples":
-            plan = flat_samples(plan)
+            plan = flat_samples(plan, given)
         return conform(plan, kind, columns=given, check_plans=check_plans)
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
@@ -81,9 +82,10 @@ def _read(
     system: bool,
     ranks: bool,
     on_bad_line: OnBadLine,
+    repeats: bool,
 ) -> pl.DataFrame:
     if source.layout == "json":
-        return read_json(source, kind, columns, on_bad_line)
+        return read_json(source, kind, columns, on_bad_line, repeats)
     if source.layout == "cbor":
         return read_cbor(source, kind)
     if source.layout == "text":

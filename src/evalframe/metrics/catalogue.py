@@ -10,11 +10,11 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, ParamSpec
+from typing import Any, Literal, ParamSpec, get_args
 
 import polars as pl
 
-from evalframe.errors import MetricError
+from evalframe.errors import MetricError, one_of
 
 __all__ = ["CATALOGUE", "Better", "Definition", "Metric", "Summary", "metric"]
 
@@ -100,7 +100,11 @@ class Metric:
         inherits = "rel" in self.definition.parameters and not self.definition.graded
         if rel is not None and inherits and "rel" not in arguments:
             arguments["rel"] = rel
-        value: pl.Expr = self.definition.function(**arguments)
+        value = self.definition.function(**arguments)
+        if not isinstance(value, pl.Expr):
+            raise MetricError(
+                f"metric {self.definition.name!r} gives {type(value).__name__}, not an expression"
+            )
         return value.cast(pl.Float64).alias(str(self))
 
     def __str__(self) -> str:
@@ -208,6 +212,8 @@ def metric(
     def register(
         function: Callable[Arguments, pl.Expr],
     ) -> Callable[Arguments, pl.Expr]:
+        one_of("summary", summary, get_args(Summary))
+        one_of("better", better, get_args(Better))
         definition = Definition(
             name=function.__name__,
             function=function,

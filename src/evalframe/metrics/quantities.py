@@ -6,6 +6,8 @@ did not retrieve the document. No expression here relies on the order of rows.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -113,15 +115,26 @@ def ideal_dcg(gain: Gain, rel: float | None, k: int | None) -> pl.Expr:
 
 def cutoff(k: Any) -> int | None:
     """The cut-off as it is; anything but a whole number of at least 1 is refused."""
-    if k is not None and (isinstance(k, bool) or not isinstance(k, int) or k < 1):
+    if k is None:
+        return None
+    try:
+        whole = None if isinstance(k, bool) else operator.index(k)
+    except TypeError:
+        whole = None
+    if whole is None or not 1 <= whole < 2**31:
         raise MetricError(f"a cut-off must be a whole number of at least 1, not {k!r}")
-    return k
+    return whole
 
 
 def fraction(name: str, value: Any, upper: float | None = 1.0) -> float:
     """The number as it is; refused where it is no number, negative, or above `upper`."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or value < 0 or (upper is not None and value > upper):
+    if (
+        not is_number
+        or not math.isfinite(value)
+        or value < 0
+        or (upper is not None and value > upper)
+    ):
         limits = "at least 0" if upper is None else f"between 0 and {upper:g}"
         raise MetricError(f"{name} must be a number {limits}, not {value!r}")
     return float(value)
@@ -135,5 +148,7 @@ def _custom_gain(gain: Gain) -> pl.Expr:
         )
     worth = relevance.cast(pl.Float64)
     for grade, value in pairs:
+        if not math.isfinite(value):
+            raise MetricError(f"the gain of grade {grade:g} must be a finite number, not {value!r}")
         worth = pl.when(relevance == grade).then(pl.lit(float(value))).otherwise(worth)
     return pl.when(is_judged).then(worth).otherwise(0.0)

@@ -87,7 +87,7 @@ def relative_precision(k: int, rel: float | None = None) -> pl.Expr:
     return ratio(hits(rel, k), pl.min_horizontal(n_relevant(rel), pl.lit(k)))
 
 
-@metric(aliases=("hit_rate", "hit", "hitrate", "accuracy", "success_{k}"))
+@metric(aliases=("hit_rate", "hit", "hitrate", "success_{k}"))
 def success(k: int | None = None, rel: float | None = None) -> pl.Expr:
     """Whether a relevant document stands in the first k places: 1 or 0.
 
@@ -232,7 +232,7 @@ def utility(weights: str = "1,-1,0,0", rel: float | None = None) -> pl.Expr:
     return a * found + b * (n_retrieved - found) + c * (n_relevant(rel) - found)
 
 
-@metric(bounds=(0, None), unit="queries", summary="sum")
+@metric(bounds=(0, None), unit="queries", summary="sum", aliases=("NumQ",))
 def num_q() -> pl.Expr:
     """How many queries were scored: 1 for each. Source: trec_eval `num_q`.
 

@@ -115,6 +115,7 @@ def _templates() -> Iterator[tuple[re.Pattern[str], Definition]]:
         for alias in definition.aliases:
             if "{" in alias:
                 pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[\\d.,=:-]+)", re.escape(alias))
+                pattern = pattern.replace("_(?P", "[_.](?P")
                 yield re.compile(pattern, re.IGNORECASE), definition
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.errors import OptionError, one_of
-from evalframe.frames import Duplicates, Frame
+from evalframe.frames import Duplicates, Frame, fails_where
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.ranking.matching import Placed, place
 from evalframe.ranking.prepared import PreparedQrels, prepare
@@ -204,7 +204,11 @@ def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.Lazy
         .rank("ordinal", descending=True)
         .over("query_id")
     )
-    run = run.with_row_index("row") if rule.column == "row" else run
+    if rule.column == "row":
+        run = run.with_row_index("row")
+    elif rule.column == "rank":
+        unranked = "a row of the run has no rank, by which ties='given' would order it"
+        run = run.with_columns(fails_where(pl.col("rank").is_null(), unranked, "rank", pl.Int64()))
     run = run.join(qrels.select("query_id").unique(), on="query_id", how="semi").with_columns(
         pl.col("score").cast(order.score_dtype)
     )
@@ -222,6 +226,9 @@ def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.Lazy
             *more,
         )
     )
+    twice = "a judged document stands more than once for its query; see duplicates='best'"
+    repeated = pl.len().over(*keys, "doc_id") > 1
+    judged = judged.with_columns(fails_where(repeated, twice, "rank", pl.UInt32()))
     return _look_at(judged, order, keys).sort(*keys, "ideal_rank")
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "place",
     "place_in_memory",
     "place_ordered",
+    "refuse_repeats",
 ]
 
 SMALL = 100_000
@@ -87,6 +88,7 @@ class Placed:
 def place(prepared: PreparedQrels, run: pl.DataFrame, ties: Ties, score_dtype: Any) -> Placed:
     """Find the judged documents of a run in memory, and rank them."""
     keys, rule = keys_of(run.columns), TieRule.of(ties, run.columns)
+    rule.refuse_unranked(run)
     if score_dtype != pl.Float64:
         run = run.with_columns(pl.col("score").cast(score_dtype))
     return number(prepared, place_in_memory(prepared.lookup, run, keys, rule), keys)
@@ -152,7 +154,9 @@ def place_ordered(
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
-    return Found(groups, _ranked_in_order(run, matched, start, end, repeats.to_series(), rule))
+    ranked = _ranked_in_order(run, matched, start, end, repeats.to_series(), rule)
+    refuse_repeats(lookup, ranked)
+    return Found(groups, ranked)
 
 
 def _match_by_hash(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
@@ -216,6 +220,7 @@ def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: T
     )
     blocks = groups.select(keys).with_row_index("block")
     matched = matched.join(blocks, on=keys)
+    refuse_repeats(lookup, matched)
     if matched.height <= SHALLOW * matched["block"].n_unique():
         return Found(groups, collect(count_above(rows, matched, keys, rule), engine))
     needed = blocks.join(matched, on="block", how="semi")
@@ -254,6 +259,23 @@ def count_above(
     )
 
 
+def refuse_repeats(lookup: Lookup, matched: pl.DataFrame) -> None:
+    """Refuse a run in which a judged document stands twice in one list."""
+    if matched.select("pair", "block").n_unique() == matched.height:
+        return
+    twice = matched.filter(pl.struct("pair", "block").is_duplicated())
+    rows = twice.sort("block", "pair", "score").select(
+        pl.lit(lookup.judgements["query_id"]).gather(pl.col("pair")).alias("query_id"),
+        pl.lit(lookup.judgements["doc_id"]).gather(pl.col("pair")).alias("doc_id"),
+        "score",
+    )
+    raise RowError(
+        f"{rows.height} rows of the run hold judged documents that stand more than once for their "
+        'query. Keep the best-scored row of each with duplicates="best". First rows:\n'
+        + first_rows(rows)
+    )
+
+
 def number(prepared: PreparedQrels, found: Found, keys: list[str]) -> Placed:
     """Number the systems, and give each match its slot among all judgements of all systems."""
     groups, matched = found.groups, found.matched
@@ -265,22 +287,4 @@ def number(prepared: PreparedQrels, found: Found, keys: list[str]) -> Placed:
         of_block = groups.join(numbers, on="system", how="left", maintain_order="left")["number"]
         slot = slot + pl.lit(of_block.gather(matched["block"])) * prepared.pairs.height
     matches = matched.select(slot=slot, rank="rank", score="score")
-    _refuse_found_twice(prepared, matches)
     return Placed(matches, groups, systems)
-
-
-def _refuse_found_twice(prepared: PreparedQrels, matches: pl.DataFrame) -> None:
-    if matches["slot"].n_unique() == matches.height:
-        return
-    pair = pl.col("slot") % prepared.pairs.height
-    rows = matches.filter(pl.col("slot").is_duplicated()).sort("slot", "rank")
-    named = rows.select(
-        pl.lit(prepared.pairs["query_id"]).gather(pair).alias("query_id"),
-        pl.lit(prepared.pairs["doc_id"]).gather(pair).alias("doc_id"),
-        "score",
-    )
-    raise RowError(
-        f"{named.height} rows of the run hold judged documents that stand more than once for their "
-        'query. Keep the best-scored row of each with duplicates="best". First rows:\n'
-        + first_rows(named)
-    )

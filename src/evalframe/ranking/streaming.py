@@ -15,7 +15,7 @@ import polars as pl
 
 from evalframe.columns import RUN
 from evalframe.engine import batches, collect
-from evalframe.errors import EmptyError, RowError, first_rows
+from evalframe.errors import EmptyError, ReadError, RowError, first_rows
 from evalframe.frames import check_rows
 from evalframe.progress import ticking
 from evalframe.ranking.matching import (
@@ -29,6 +29,7 @@ from evalframe.ranking.matching import (
     number,
     place_in_memory,
     place_ordered,
+    refuse_repeats,
 )
 from evalframe.ranking.prepared import SEED, PreparedQrels
 from evalframe.ranking.ties import TieRule, Ties
@@ -59,8 +60,13 @@ def place_plan(
     keys, rule = keys_of(columns), TieRule.of(ties, columns)
     tie = [rule.column] if rule.column == "rank" else []
     rows = run.select(*keys, "doc_id", pl.col("score").cast(score_dtype), *tie)
-    found = _in_batches(prepared, rows, keys, rule, progress)
-    return number(prepared, found or _in_any_order(prepared, rows, keys, rule), keys)
+    try:
+        found = _in_batches(prepared, rows, keys, rule, progress)
+        found = found or _in_any_order(prepared, rows, keys, rule)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        what = str(error).partition("\n")[0]
+        raise ReadError(f"the run could not be read to its end: {what}") from error
+    return number(prepared, found, keys)
 
 
 def _in_batches(
@@ -74,6 +80,7 @@ def _in_batches(
     parts: list[Found] = []
     for batch in _whole_queries(ticking(batches(rows, BATCH), "row", progress), keys):
         check_rows(batch, RUN)
+        rule.refuse_unranked(batch)
         if not parts and looks_unordered(batch):
             return None
         lookup = prepared.lookup.of(batch.select("query_id").unique())
@@ -130,6 +137,7 @@ def _in_any_order(
     _refuse_unusable(rows, groups, keys)
     groups = groups.drop("unusable")
     matched = matched.join(groups.select(keys).with_row_index("block"), on=keys)
+    refuse_repeats(prepared.lookup, matched)
     if matched.height <= SHALLOW * matched["block"].n_unique():
         return Found(groups, collect(count_above(rows, matched, keys, rule)))
     return _in_turns(prepared, rows, groups, keys, rule)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from evalframe.errors import one_of
+from evalframe.errors import RowError, first_rows, one_of
 
 __all__ = ["TieRule", "Ties", "settle_ties"]
 
@@ -34,6 +34,15 @@ class TieRule:
         if ties == "given":
             return cls("rank" if "rank" in columns else "row", greatest_first=False)
         return cls("doc_id", greatest_first=ties == "trec")
+
+    def refuse_unranked(self, run: pl.DataFrame) -> None:
+        """Refuse rows without a rank where ranks decide."""
+        if self.column == "rank" and run["rank"].null_count():
+            rows = run.with_row_index("row").filter(pl.col("rank").is_null())
+            raise RowError(
+                f"{rows.height} rows of the run have no rank, by which ties='given' would order "
+                f"them. First rows:\n{first_rows(rows)}"
+            )
 
     def above(self, other: pl.Expr, own: pl.Expr) -> pl.Expr:
         """Whether the other row stands above this one."""

@@ -11,8 +11,10 @@ import polars as pl
 
 from evalframe.columns import SAMPLES
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, one_of
-from evalframe.frames import check_rows, refuse_duplicates
+from evalframe.errors import ColumnError, MetricError, RowError, one_of
+from evalframe.frames import check_rows
+from evalframe.io.any_samples import wrong_keys_of
+from evalframe.io.sample_records import refuse
 from evalframe.metrics.rag_catalogue import RAG_METRICS, RagChoice, choose
 from evalframe.metrics.rag_values import rag_values
 from evalframe.samples.checks import checked_samples
@@ -173,7 +175,7 @@ def evaluate_rag(
     exact_match     0.3333  0.2500     0.5000        3/4     missing_reference 1, missing_response 1
     context_recall  0.6667  0.5000     0.6667        3/4     empty_contexts 1, missing_reference 1
     """
-    chosen, frame = _prepared(samples, metrics, profile, columns)
+    chosen, frame = _prepared(samples, metrics, profile, columns, check_plans=False)
     if isinstance(frame, pl.LazyFrame):
         scored = _collected(_scored_lazily(frame.with_row_index(ORDER), chosen, profile))
     else:
@@ -190,10 +192,14 @@ def _prepared(
     metrics: str | Iterable[str],
     profile: Profile,
     columns: Mapping[str, str] | None,
+    *,
+    check_plans: bool = True,
 ) -> tuple[list[RagChoice], pl.DataFrame | pl.LazyFrame]:
+    if metrics is None:
+        raise MetricError(f"metrics is None: give names out of {', '.join(RAG_METRICS)}")
     chosen = choose(metrics)
     one_of("profile", profile, PROFILES)
-    frame = checked_samples(samples, columns)
+    frame = checked_samples(samples, columns, check_plans=check_plans)
     new = {"status", "best_reference", *(one.column for one in chosen)}
     taken = [name for name in frame.lazy().collect_schema() if name in new]
     if taken:
@@ -259,6 +265,6 @@ def _scored_lazily(
 def _collected(plan: pl.LazyFrame) -> pl.DataFrame:
     heavy = [c for c in ("retrieved_contexts", "reference_contexts") if c in plan.collect_schema()]
     scored = collect(plan.drop(heavy)).sort(ORDER).drop(ORDER)
-    check_rows(scored, SAMPLES)
-    refuse_duplicates(scored, SAMPLES)
+    check_rows(scored.drop("query_id"), SAMPLES)
+    refuse(wrong_keys_of(scored), RowError)
     return scored
