@@ -112,5 +112,5 @@ def test_a_file_that_breaks_off_is_named_as_such(tmp_path: Path) -> None:
     evf.write_run(run, tmp_path / "run.trec.gz")
     whole = (tmp_path / "run.trec.gz").read_bytes()
     (tmp_path / "cut.trec.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ReadError, match="could not be read to its end|cut short"):
+    with pytest.raises(ReadError, match=r"could not be read to its end|cut short"):
         evf.evaluate(qrels_table(collection(4)[0]), evf.scan_run(tmp_path / "cut.trec.gz"), "map")

@@ -17,6 +17,7 @@ A message says what is wrong, where, and how to mend it, and shows the first off
 from __future__ import annotations
 
 import difflib
+import operator
 from collections.abc import Iterable
 
 import polars as pl
@@ -35,6 +36,7 @@ __all__ = [
     "did_you_mean",
     "first_rows",
     "one_of",
+    "whole_number",
 ]
 
 SHOWN_ROWS = 5
@@ -114,3 +116,19 @@ def one_of(argument: str, value: object, offered: Iterable[object]) -> None:
             f"{argument}={value!r} is not offered; choose one of "
             + ", ".join(repr(choice) for choice in offered)
         )
+
+
+def whole_number(argument: str, value: object, least: int | None = 1) -> int:
+    """A whole number of any library as an int, once it is at least so large.
+
+    >>> whole_number("k", 10)
+    10
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None or (least is not None and number < least):
+        bound = "" if least is None else f", {least} or more"
+        raise OptionError(f"{argument}={value!r} must be a whole number{bound}")
+    return number

@@ -10,6 +10,9 @@ An id is looked for in this order, and the first that is there and not empty cou
 6. `id_`, `node_id`, `chunk_id`: the piece itself;
 7. its metadata's `source`.
 
+Which of them names the documents of the qrels only the qrels can tell: see `doc_ids_of`, and
+`evalframe.evaluation.retrievers`, which goes on to the next where none of the first stands there.
+
 So LangChain documents (`id`, else `metadata["source"]`), LlamaIndex nodes with scores (`node`:
 the document it was cut from, else the node) and Haystack documents (`meta["source_id"]`, else
 `id`) need no wrapping. Mappings are read by key and everything else by attribute.
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 from uuid import UUID
@@ -31,6 +34,7 @@ __all__ = [
     "as_id",
     "content_of",
     "doc_id_of",
+    "doc_ids_of",
     "is_number",
     "look",
     "metadata_of",
@@ -42,6 +46,9 @@ SOURCE_NAMES = ("source_id", "doc_id", "ref_doc_id")
 METADATA_NAMES = ("metadata", "meta", "payload")
 HOLDERS = ("segment", "node", "document", "doc", "chunk")
 PIECE_NAMES = ("id_", "node_id", "chunk_id")
+Candidates = Iterator[tuple[str, Any]]
+"""Where something stands that may be an id, and what stands there."""
+
 DOCUMENT_NAMES = ("id", *(name for name in CORPUS.names_for("doc_id") if name != "doc_id"))
 CONTENT_NAMES = tuple(
     dict.fromkeys(("content", "page_content", *CORPUS.names_for("text"), "value", "answer"))
@@ -61,6 +68,22 @@ def doc_id_of(item: Any) -> str | None:
     'a.txt'
     """
     return _first_id(item, _document_candidates)
+
+
+def doc_ids_of(item: Any) -> dict[str, str]:
+    """Every id that a retrieved thing has, by where it stands, in the order of `doc_id_of`.
+
+    Examples
+    --------
+    >>> doc_ids_of({"id": "a7f3", "metadata": {"source": "a.txt"}})
+    {'id': 'a7f3', "metadata['source']": 'a.txt'}
+    >>> doc_ids_of("d1")
+    {'': 'd1'}
+    """
+    found: dict[str, str] = {}
+    for place, value in _ids(item, _document_candidates):
+        found.setdefault(place, value)
+    return found
 
 
 def piece_id_of(item: Any) -> str | None:
@@ -154,37 +177,48 @@ def as_id(value: Any) -> str | None:
         return None
 
 
-def _first_id(item: Any, candidates: Any) -> str | None:
+def _first_id(item: Any, candidates: Callable[[Any], Candidates]) -> str | None:
+    return next((found for _, found in _ids(item, candidates)), None)
+
+
+def _ids(item: Any, candidates: Callable[[Any], Candidates]) -> Iterator[tuple[str, str]]:
     own = as_id(item)
     if own is not None:
-        return own
-    if _is_pair(item):
-        return _first_id(item[0], candidates)
-    return next((found for found in map(as_id, candidates(item)) if found is not None), None)
+        yield "", own
+    elif _is_pair(item):
+        yield from _ids(item[0], candidates)
+    else:
+        read = ((place, as_id(value)) for place, value in candidates(item))
+        yield from ((place, found) for place, found in read if found is not None)
 
 
-def _document_candidates(item: Any) -> Iterator[Any]:
-    yield from (look(item, name) for name in SOURCE_NAMES)
+def _named(item: Any, names: tuple[str, ...]) -> Candidates:
+    return ((name, look(item, name)) for name in names)
+
+
+def _document_candidates(item: Any) -> Candidates:
+    yield from _named(item, SOURCE_NAMES)
     metadata = metadata_of(item)
-    yield from (metadata.get(name) for name in SOURCE_NAMES)
-    yield from (look(item, name) for name in DOCUMENT_NAMES)
-    yield from _of_what_it_holds(item, doc_id_of)
-    yield from (look(item, name) for name in PIECE_NAMES)
-    yield metadata.get("source")
+    yield from ((f"metadata[{name!r}]", metadata.get(name)) for name in SOURCE_NAMES)
+    yield from _named(item, DOCUMENT_NAMES)
+    yield from _of_what_it_holds(item, _document_candidates)
+    yield from _named(item, PIECE_NAMES)
+    yield "metadata['source']", metadata.get("source")
 
 
-def _piece_candidates(item: Any) -> Iterator[Any]:
-    yield look(item, "id")
-    yield from (look(item, name) for name in PIECE_NAMES)
-    yield from _of_what_it_holds(item, piece_id_of)
+def _piece_candidates(item: Any) -> Candidates:
+    yield "id", look(item, "id")
+    yield from _named(item, PIECE_NAMES)
+    yield from _of_what_it_holds(item, _piece_candidates)
     yield from _document_candidates(item)
 
 
-def _of_what_it_holds(item: Any, id_of: Any) -> Iterator[str | None]:
+def _of_what_it_holds(item: Any, candidates: Callable[[Any], Candidates]) -> Candidates:
     for name in HOLDERS:
         held = look(item, name)
         if held is not None and not callable(held):
-            yield id_of(held)
+            for place, found in _ids(held, candidates):
+                yield f"{name}.{place}".rstrip("."), found
 
 
 def _is_pair(item: Any) -> bool:

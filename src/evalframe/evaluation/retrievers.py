@@ -1,17 +1,23 @@
 """Run a retriever over queries, and give what it found as a run frame.
 
-A retriever is a callable, or an object with a method named `search`, `retrieve`, `invoke` or
-`get_relevant_documents` (the first that is there). It is called with the query's text, and with
+A retriever is a callable, or an object with a method named `search`, `retrieve`,
+`similarity_search`, `invoke` or `get_relevant_documents` (the first that is there and can be called
+with a query alone). It is called with the query's text, and with
 the limit where its signature has a parameter for it. What it gives is a sequence of hits, best
 first (see `hits` for what a hit may be), a mapping of document id to score, or a frame with a
 column of document ids; or something to await that gives one of these.
+
+A hit may have several ids: its own, that of the document it was cut from, that of its file. The
+first (in the order of `hits`) counts, unless none that was found is a document of the qrels. Then
+the first place where such documents are named counts, for all hits: vector stores give ids of their
+own making to documents whose `metadata["source"]` is what was judged.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,7 +27,7 @@ import polars as pl
 from evalframe import frames, hits
 from evalframe.calls import outcomes
 from evalframe.engine import collect
-from evalframe.errors import EvalframeError, OptionError, one_of
+from evalframe.errors import EvalframeError, OptionError, one_of, whole_number
 from evalframe.progress import tracked
 
 __all__ = ["OnError", "Retrieved", "caller", "distinct_hits", "retrieve"]
@@ -29,7 +35,7 @@ __all__ = ["OnError", "Retrieved", "caller", "distinct_hits", "retrieve"]
 OnError = Literal["raise", "skip"]
 """What a query on which the retriever fails does: stop everything, or be recorded and left out."""
 
-METHODS = ("search", "retrieve", "invoke", "get_relevant_documents")
+METHODS = ("search", "retrieve", "similarity_search", "invoke", "get_relevant_documents")
 LIMIT_NAMES = ("limit", "top_k", "k")
 TAKES_ANY_KEYWORD = ("search", "")
 """Ways of calling in which a `**kwargs` is taken to mean that `limit` may be given."""
@@ -47,6 +53,18 @@ Call = Callable[[str], Any]
 Answer = list[tuple[str, float | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """The id of a hit, its score, and every id it has by place, where the first is not judged."""
+
+    doc_id: str
+    score: float | None
+    others: Mapping[str, str]
+
+
+NO_OTHERS: Mapping[str, str] = {}
+
+
 @dataclass(frozen=True, eq=False)
 class Retrieved:
     """What a retriever found, and the queries on which it failed.
@@ -58,10 +76,13 @@ class Retrieved:
         `rank` (1 = first, without gaps) and `retriever_score` (null where none was given).
     failures
         `query_id`, `text` and `error`, one row for each query on which the retriever failed.
+    ids_from
+        Where the ids stand, such as `metadata['source']`, if not the first of each hit was taken.
     """
 
     run: pl.DataFrame
     failures: pl.DataFrame
+    ids_from: str | None = None
 
 
 def retrieve(
@@ -73,6 +94,7 @@ def retrieve(
     workers: int = 1,
     progress: bool | None = None,
     on_error: OnError = "raise",
+    judged: Container[str] | None = None,
 ) -> Retrieved:
     """Ask a retriever every query.
 
@@ -93,6 +115,8 @@ def retrieve(
         `None` shows a bar after a second, `True` at once, `False` never.
     on_error
         `raise` stops at the first query (in the queries' order) that fails; `skip` records it.
+    judged
+        The documents of the qrels, by which the hits' ids are chosen; `None` takes the first.
 
     Raises
     ------
@@ -108,23 +132,15 @@ def retrieve(
     [('q1', 'd2', 1), ('q1', 'd1', 2)]
     """
     one_of("on_error", on_error, ("raise", "skip"))
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise OptionError(f"workers={workers!r} must be a whole number, 1 or more")
-    call = caller(retriever, limit)
-
-    def read(raw: Any) -> Answer:
-        return distinct_hits(raw, limit if keep is None else None, keep)
-
-    rows: list[tuple[Any, ...]] = []
+    whole_number("workers", workers)
+    reader = _Reader(judged, limit if keep is None else None, keep)
+    answers: dict[str, list[Hit]] = {}
     failures: list[tuple[str, str, str]] = []
-    with (
-        closing(outcomes(call, read, list(queries.values()), workers)) as answers,
-        closing(tracked(answers, len(queries), "query", progress)) as shown,
-    ):
+    asked = outcomes(caller(retriever, limit), reader.read, list(queries.values()), workers)
+    with closing(asked) as given, closing(tracked(given, len(queries), "query", progress)) as shown:
         for (query_id, text), answer in zip(queries.items(), shown, strict=True):
             if not isinstance(answer, Exception):
-                found = enumerate(answer, start=1)
-                rows += [(query_id, doc, -float(rank), rank, score) for rank, (doc, score) in found]
+                answers[query_id] = answer
             elif on_error == "skip":
                 failures.append((query_id, text, _described(answer)))
             else:
@@ -132,10 +148,51 @@ def retrieve(
                     f"the retriever failed on query {query_id!r} ({_shortened(text)}): "
                     f'{_described(answer)}. on_error="skip" records such queries and goes on'
                 ) from answer
+    ids_from = reader.ids_from(answers.values())
+    rows = [
+        (query_id, doc, -float(rank), rank, score)
+        for query_id, answer in answers.items()
+        for rank, (doc, score) in enumerate(_distinct(answer, ids_from, keep), start=1)
+    ]
     return Retrieved(
         pl.DataFrame(rows, schema=RUN_SCHEMA, orient="row"),
         pl.DataFrame(failures, schema=FAILURE_SCHEMA, orient="row"),
+        ids_from,
     )
+
+
+class _Reader:
+    """Reads answers as hits, and remembers whether any of their ids is judged."""
+
+    def __init__(
+        self, judged: Container[str] | None, n_hits: int | None, n_documents: int | None
+    ) -> None:
+        self.judged = judged
+        self.limits = (n_hits, n_documents)
+        self.first_ids_fit = judged is None
+
+    def read(self, raw: Any) -> list[Hit]:
+        return list(_hits(raw, *self.limits, self._hit))
+
+    def ids_from(self, answers: Iterable[list[Hit]]) -> str | None:
+        """The first place where a hit names a judged document, unless first ids are judged."""
+        if self.first_ids_fit or self.judged is None:
+            return None
+        places = {
+            place: None
+            for answer in answers
+            for hit in answer
+            for place, doc in hit.others.items()
+            if doc in self.judged
+        }
+        return next(iter(places), None)
+
+    def _hit(self, hit: Any, doc_id: str) -> Hit:
+        fits = self.first_ids_fit or (self.judged is not None and doc_id in self.judged)
+        # Once a first id is judged, nobody asks for the others.
+        self.first_ids_fit = fits
+        others = NO_OTHERS if fits or isinstance(hit, str) else hits.doc_ids_of(hit)
+        return Hit(doc_id, hits.score_of(hit), others)
 
 
 def caller(retriever: Any, limit: int) -> Call:
@@ -195,9 +252,17 @@ def distinct_hits(
     >>> distinct_hits([("a", 3.0), {"doc_id": "b"}, "a"])
     [('a', 3.0), ('b', None)]
     """
-    found: dict[str, float | None] = {}
+    read = _hits(raw, n_hits, n_documents, lambda hit, doc: Hit(doc, hits.score_of(hit), NO_OTHERS))
+    return _distinct(list(read))
+
+
+def _hits(
+    raw: Any, n_hits: int | None, n_documents: int | None, made: Callable[[Any, str], Hit]
+) -> Iterator[Hit]:
+    """The hits in their order, until so many hits or distinct documents have been read."""
+    seen: set[str] = set()
     for place, hit in enumerate(_sequence(raw)):
-        if place == n_hits or len(found) == n_documents:
+        if place == n_hits or len(seen) == n_documents:
             break
         doc_id = hits.doc_id_of(hit)
         if doc_id is None:
@@ -205,18 +270,26 @@ def distinct_hits(
                 f"hit {place + 1} has no document id: {_shortened(hit)}. A hit is an id, a pair "
                 "(id, score), or has one of source_id, doc_id, id, segment, metadata['source']"
             )
-        found.setdefault(doc_id, hits.score_of(hit))
-    return list(found.items())
+        seen.add(doc_id)
+        yield made(hit, doc_id)
+
+
+def _distinct(answer: list[Hit], ids_from: str | None = None, keep: int | None = None) -> Answer:
+    """Each document at its best rank."""
+    found: dict[str, float | None] = {}
+    for hit in answer:
+        doc_id = hit.doc_id if ids_from is None else hit.others.get(ids_from, hit.doc_id)
+        found.setdefault(doc_id, hit.score)
+    return list(found.items())[:keep]
 
 
 def _function_of(retriever: Any) -> tuple[str, Call]:
     """The function to call, and the name of the method that it is ('' for a plain callable)."""
     plain = inspect.isroutine(retriever) or isinstance(retriever, functools.partial | type)
-    if not plain:
-        for name in METHODS:
-            function = getattr(retriever, name, None)
-            if callable(function):
-                return name, function
+    methods = [] if plain else [(name, getattr(retriever, name, None)) for name in METHODS]
+    there = [(name, function) for name, function in methods if callable(function)]
+    if there:
+        return next((one for one in there if _takes_a_query(one[1])), there[0])
     if callable(retriever) and not isinstance(retriever, type):
         return "", retriever
     raise OptionError(
@@ -225,12 +298,25 @@ def _function_of(retriever: Any) -> tuple[str, Call]:
     )
 
 
+def _takes_a_query(function: Call) -> bool:
+    try:
+        inspect.signature(function).bind("")
+    except TypeError:
+        return False
+    except ValueError:
+        return True
+    return True
+
+
 def _takes_keyword(parameter: inspect.Parameter) -> bool:
     return parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
 
 
 def _sequence(raw: Any) -> Iterable[Any]:
     if isinstance(raw, Mapping) and all(hits.is_number(score) for score in raw.values()):
+        unordered = [doc for doc, score in raw.items() if score != score]
+        if unordered:
+            raise EvalframeError(f"it gave NaN as the score of {unordered[0]!r}: no order has it")
         return sorted(raw.items(), key=lambda pair: (pair[1], pair[0]), reverse=True)
     if isinstance(raw, pl.LazyFrame) or hasattr(raw, "columns"):
         rows = frames.to_polars(raw)

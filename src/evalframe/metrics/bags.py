@@ -91,4 +91,6 @@ def with_counts(units: pl.DataFrame, *counts: pl.DataFrame, on: str = "unit") ->
     """The units in their order with counts (`n_…`) beside them, 0 where there is none."""
     for each in counts:
         units = units.join(each, on=on, how="left", maintain_order="left")
-    return units.with_columns(pl.col("^n_.*$").fill_null(0))
+    filled = units.with_columns(pl.col("^n_.*$").fill_null(0))
+    # A join with one row leaves a constant column, which Polars divides by with other last bits.
+    return pl.DataFrame(filled.get_columns())

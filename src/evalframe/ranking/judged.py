@@ -14,7 +14,7 @@ import polars as pl
 from evalframe.errors import OptionError, one_of
 from evalframe.frames import Duplicates, Frame, fails_where
 from evalframe.inputs import qrels_frame, run_frame
-from evalframe.ranking.matching import Placed, place
+from evalframe.ranking.matching import Placed, place, refuse_repeats
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.streaming import place_plan
 from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
@@ -148,9 +148,12 @@ def judged_frame(
     ).with_columns(pl.col("n_retrieved").fill_null(0).cast(pl.UInt32))
     slots = placed.matches["slot"]
     judged = pairs.with_columns(
+        pl.col("unit").set_sorted(),
         *(_spread(placed.matches[name], slots, pairs.height) for name in ("score", "rank")),
         units["n_retrieved"].gather(pairs["unit"]),
     )
+    if judged["rank"].count() < placed.matches.height:
+        refuse_repeats(pairs, placed.matches, ["slot"])
     judged = _look_at(judged, order, ["unit"])
     return Judged(judged, units, placed.groups)
 

@@ -17,7 +17,7 @@ from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
 from evalframe.frames import pair_hash
 from evalframe.ranking.prepared import SEED, Lookup, PreparedQrels
-from evalframe.ranking.ties import TieRule, Ties, settle_ties
+from evalframe.ranking.ties import TieRule, Ties, levels_of, settle_ties
 
 __all__ = [
     "Found",
@@ -138,33 +138,35 @@ def place_ordered(
     score = pl.col("score")
     border = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     rows = run.lazy()
-    matched, starts, rises, repeats = collect_all(
+    by_doc = _filter_pays(lookup, run)
+    matched, starts, rises, *levels = collect_all(
         [
-            _match_by_hash(lookup, run),
+            _match_by_doc(lookup, run) if by_doc else _match_by_pair(lookup, run),
             rows.select(pl.arg_where(border)),
             rows.select(pl.arg_where(score > score.shift(1))),
-            rows.select(pl.arg_where(score == score.shift(1))),
+            *levels_of(run),
         ],
         _engine(run),
     )
-    matched = _verified(lookup, run, matched)
+    matched = matched if by_doc else _verified(lookup, run, matched)
     start = starts.to_series()
     groups = run.select(pl.col(keys).gather(start))
     if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
-    ranked = _ranked_in_order(run, matched, start, end, repeats.to_series(), rule)
-    refuse_repeats(lookup, ranked)
-    return Found(groups, ranked)
+    return Found(groups, _ranked_in_order(run, matched, start, end, levels, rule))
 
 
-def _match_by_hash(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
-    """`row` and `pair` of rows with the hash of a judged document: nearly all are right."""
+def _match_by_doc(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
+    """`row` and `pair`, where few documents of the run are judged for any query."""
     rows = run.lazy().select("query_id", "doc_id").with_row_index("row")
-    if _filter_pays(lookup, run):
-        return match(lookup, rows, by_hash=True).select("row", "pair")
-    hashed = rows.select("row", hash=pair_hash(["query_id", "doc_id"]))
+    return match(lookup, rows, by_hash=True).select("row", "pair")
+
+
+def _match_by_pair(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
+    """`row` and `pair` of rows with the hash of a judgement's ids: nearly all are right."""
+    hashed = run.lazy().select(hash=pair_hash(["query_id", "doc_id"])).with_row_index("row")
     return hashed.join(lookup.hashed.lazy(), on="hash").select("row", "pair")
 
 
@@ -187,7 +189,7 @@ def _ranked_in_order(
     matched: pl.DataFrame,
     start: pl.Series,
     end: pl.Series,
-    repeats: pl.Series,
+    levels: list[pl.DataFrame],
     rule: TieRule,
 ) -> pl.DataFrame:
     """Give matched rows of an ordered run their `block`, `rank` and `score`."""
@@ -201,7 +203,7 @@ def _ranked_in_order(
         rank=row - pl.lit(start).gather(block) + 1,
         score=pl.lit(run["score"]).gather(row),
     )
-    ranked = settle_ties(run, matched, repeats, rule)
+    ranked = settle_ties(run, matched, levels, rule)
     return ranked.select("pair", "block", pl.col("rank").cast(pl.UInt32), "score")
 
 
@@ -220,7 +222,7 @@ def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: T
     )
     blocks = groups.select(keys).with_row_index("block")
     matched = matched.join(blocks, on=keys)
-    refuse_repeats(lookup, matched)
+    refuse_repeats(lookup.judgements, matched, ["pair", "block"])
     if matched.height <= SHALLOW * matched["block"].n_unique():
         return Found(groups, collect(count_above(rows, matched, keys, rule), engine))
     needed = blocks.join(matched, on="block", how="semi")
@@ -230,13 +232,15 @@ def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: T
         .sort("block", "score", "row", descending=[False, True, False]),
         engine,
     )
-    block, score = pl.col("block"), pl.col("score")
-    start = ordered.select(pl.arg_where(block.ne_missing(block.shift(1)))).to_series()
-    repeats = ordered.select(pl.arg_where(score == score.shift(1))).to_series()
+    border = pl.col("block").ne_missing(pl.col("block").shift(1))
+    starts, *levels = collect_all(
+        [ordered.lazy().select(pl.arg_where(border)), *levels_of(ordered)], engine
+    )
+    start = starts.to_series()
     end = start.slice(1).extend(pl.Series([ordered.height], dtype=start.dtype))
     moved = ordered.select("row", "block").with_row_index("at")
     moved = moved.join(matched.select("row", "pair"), on="row").select("pair", "block", row="at")
-    ranked = _ranked_in_order(ordered, moved.drop("block"), start, end, repeats, rule)
+    ranked = _ranked_in_order(ordered, moved.drop("block"), start, end, levels, rule)
     own_block = ordered["block"].gather(start)
     return Found(groups, ranked.with_columns(block=pl.lit(own_block).gather(pl.col("block"))))
 
@@ -259,14 +263,15 @@ def count_above(
     )
 
 
-def refuse_repeats(lookup: Lookup, matched: pl.DataFrame) -> None:
-    """Refuse a run in which a judged document stands twice in one list."""
-    if matched.select("pair", "block").n_unique() == matched.height:
+def refuse_repeats(judgements: pl.DataFrame, matched: pl.DataFrame, keys: list[str]) -> None:
+    """Refuse matches that have the same keys, of which the first numbers the judgement."""
+    if matched.select(keys).n_unique() == matched.height:
         return
-    twice = matched.filter(pl.struct("pair", "block").is_duplicated())
-    rows = twice.sort("block", "pair", "score").select(
-        pl.lit(lookup.judgements["query_id"]).gather(pl.col("pair")).alias("query_id"),
-        pl.lit(lookup.judgements["doc_id"]).gather(pl.col("pair")).alias("doc_id"),
+    twice = matched.filter(pl.struct(keys).is_duplicated()).sort(*keys, "score")
+    of_match = pl.col(keys[0])
+    rows = twice.select(
+        pl.lit(judgements["query_id"]).gather(of_match).alias("query_id"),
+        pl.lit(judgements["doc_id"]).gather(of_match).alias("doc_id"),
         "score",
     )
     raise RowError(

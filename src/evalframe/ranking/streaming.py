@@ -137,7 +137,7 @@ def _in_any_order(
     _refuse_unusable(rows, groups, keys)
     groups = groups.drop("unusable")
     matched = matched.join(groups.select(keys).with_row_index("block"), on=keys)
-    refuse_repeats(prepared.lookup, matched)
+    refuse_repeats(prepared.pairs, matched, ["pair", "block"])
     if matched.height <= SHALLOW * matched["block"].n_unique():
         return Found(groups, collect(count_above(rows, matched, keys, rule)))
     return _in_turns(prepared, rows, groups, keys, rule)

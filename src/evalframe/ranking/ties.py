@@ -9,10 +9,14 @@ import polars as pl
 
 from evalframe.errors import RowError, first_rows, one_of
 
-__all__ = ["TieRule", "Ties", "settle_ties"]
+__all__ = ["TieRule", "Ties", "levels_of", "settle_ties"]
 
 Ties = Literal["trec", "doc_asc", "given"]
 
+PROBE = 4_096
+"""Rows looked at to guess how many ties there are."""
+MANY_TIES = 0.2
+"""Share of tied rows in the probe from which every row's level is numbered."""
 COMPARISONS_PER_ROW = 4
 """Comparisons per row of the run up to which ties are settled pair by pair; above, by sorting."""
 
@@ -49,8 +53,22 @@ class TieRule:
         return other > own if self.greatest_first else other < own
 
 
+def levels_of(run: pl.DataFrame) -> list[pl.LazyFrame]:
+    """Plans of what tells how far the ties of a row reach; `settle_ties` takes what they give.
+
+    Where ties are rare: the rows whose score is that of the row before. Where they are many: the
+    number of each row's level of equal scores, and the first row of each level.
+    """
+    rows, score = run.lazy(), pl.col("score")
+    head = run["score"].head(PROBE)
+    if (head == head.shift(1)).sum() < MANY_TIES * head.len():
+        return [rows.select(repeat=pl.arg_where(score == score.shift(1)))]
+    changes = score.ne_missing(score.shift(1))
+    return [rows.select(level=changes.cum_sum()), rows.select(first=pl.arg_where(changes))]
+
+
 def settle_ties(
-    run: pl.DataFrame, matched: pl.DataFrame, repeats: pl.Series, rule: TieRule
+    run: pl.DataFrame, matched: pl.DataFrame, levels: list[pl.DataFrame], rule: TieRule
 ) -> pl.DataFrame:
     """Correct the ranks of matched rows that share their score with a neighbour.
 
@@ -59,18 +77,21 @@ def settle_ties(
     run
         A run whose queries stand in blocks of falling score.
     matched
-        `row` in the run, `start` and `end` of the row's block, and `rank`, the place in the block.
-    repeats
-        The rows whose score is that of the row before, ascending.
+        `row` in the run, ascending, `start` and `end` of the row's block, and `rank`, the place in
+        the block.
+    levels
+        What the plans of `levels_of` give for this run.
 
     Returns
     -------
     pl.DataFrame
         `matched` in its order, with `rank` corrected.
     """
-    if rule.column == "row" or repeats.len() == 0:
+    if rule.column == "row" or matched.height == 0:
         return matched
-    tied = _plateaus(matched, repeats)
+    rows = matched.with_row_index("at")
+    reach = _by_repeats(rows, *levels) if len(levels) == 1 else _by_levels(rows, run, *levels)
+    tied = reach.filter(pl.col("hi") - pl.col("lo") > 1)
     if tied.height == 0:
         return matched
     width = tied.select((pl.col("hi") - pl.col("lo")).cast(pl.UInt64).sum()).item()
@@ -80,31 +101,46 @@ def settle_ties(
     return matched.with_columns(matched["rank"].scatter(tied["at"], rank))
 
 
-def _plateaus(matched: pl.DataFrame, repeats: pl.Series) -> pl.DataFrame:
-    """The tied rows: `lo` and `hi` bound the rows of this score in the row's block."""
-    repeat = pl.col("repeat")
-    runs = pl.DataFrame({"repeat": repeats}).with_columns(starts=repeat.diff().ne_missing(1))
-    runs = runs.with_columns(plateau=pl.col("starts").cum_sum() - 1)
-    bounds = runs.select(
-        first=repeat.filter("starts"),
-        last=repeat.filter(pl.col("starts").shift(-1, fill_value=True)),
-    )
-    row, last_repeat = pl.col("row"), repeats.len() - 1
-    near = matched.select(
+def _by_levels(
+    rows: pl.DataFrame, run: pl.DataFrame, level: pl.DataFrame, first: pl.DataFrame
+) -> pl.DataFrame:
+    """`lo` and `hi`: the rows from `lo` up to `hi` have this row's score, in this row's block."""
+    firsts = first.to_series()
+    firsts = firsts.extend(pl.Series([run.height], dtype=firsts.dtype))
+    own = pl.lit(level.to_series()).gather(pl.col("row"))
+    return rows.select(
+        "at",
         "row",
         "start",
-        "end",
-        at=pl.int_range(pl.len(), dtype=pl.UInt32),
-        near=pl.lit(repeats).search_sorted(row, side="left").clip(upper_bound=last_repeat),
-    ).filter((pl.lit(repeats).gather(pl.col("near")) - row).is_between(0, 1))
-    plateau = pl.lit(runs["plateau"]).gather(pl.col("near"))
+        lo=pl.max_horizontal(pl.lit(firsts).gather(own - 1), "start"),
+        hi=pl.min_horizontal(pl.lit(firsts).gather(own), "end"),
+    )
+
+
+def _by_repeats(rows: pl.DataFrame, repeat: pl.DataFrame) -> pl.DataFrame:
+    """The same of the rows that are tied, from the rows whose score is that of the row before."""
+    repeats, row = repeat.to_series(), pl.col("row")
+    if repeats.len() == 0:
+        return rows.clear().with_columns(lo="row", hi="row")
+    nearest = pl.lit(repeats).search_sorted(row, side="left").clip(upper_bound=repeats.len() - 1)
+    near = rows.with_columns(near=nearest).filter(
+        (pl.lit(repeats).gather(pl.col("near")) - row).is_between(0, 1)
+    )
+    if near.height == 0:
+        return near.with_columns(lo="row", hi="row")
+    runs = repeat.with_columns(starts=pl.col("repeat").diff().ne_missing(1))
+    plateau = pl.lit(runs.select(pl.col("starts").cum_sum() - 1).to_series()).gather(pl.col("near"))
+    bounds = runs.select(
+        first=pl.col("repeat").filter("starts"),
+        last=pl.col("repeat").filter(pl.col("starts").shift(-1, fill_value=True)),
+    )
     return near.select(
         "at",
         "row",
         "start",
         lo=pl.max_horizontal(pl.lit(bounds["first"]).gather(plateau) - 1, "start"),
         hi=pl.min_horizontal(pl.lit(bounds["last"]).gather(plateau) + 1, "end"),
-    ).filter(pl.col("hi") - pl.col("lo") > 1)
+    )
 
 
 def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
