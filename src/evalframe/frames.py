@@ -39,6 +39,9 @@ Duplicates = Literal["error", "check", "best"]
 `check` looks through the whole run whatever its size. `best` keeps the best-scored row.
 """
 
+BEIR_DOC = "corpus-id"
+"""BEIR calls grades `score`, and documents by this name, which no run does."""
+
 ARTICLE = {"run": "a run", "qrels": "qrels"}
 
 CHECKED_WHOLE = 1_000_000
@@ -107,7 +110,8 @@ def conform(
         frame, schema = _score_from_rank(frame, found)
         found = {column: found[column] for column in shape.roles if column in found}
     _require(shape, found, schema.names())
-    if kind == "qrels" and found["relevance"] == "score" and "relevance" not in (columns or {}):
+    unclear = found.get("relevance") == "score" and found["doc_id"] != BEIR_DOC
+    if kind == "qrels" and unclear and "relevance" not in (columns or {}):
         _refuse_run(frame, schema)
     picked = [
         _coerced(pl.col(name), schema[name], shape, column, name).alias(column)

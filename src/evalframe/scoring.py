@@ -222,10 +222,12 @@ def score(
     """Score a checked run, or a plan of one, which is then streamed."""
     reads = {metric.name: metric.reads for metric in asked}
     prepared = prepared_for(prepared, reads)
-    seen = judged_frame(prepared, run, contract.order, progress)
+    with_plateaus = reads_plateaus(reads)
+    only = None if with_plateaus else {name for columns in reads.values() for name in columns}
+    seen = judged_frame(prepared, run, contract.order, progress, only)
     _refuse_strangers(prepared, seen)
     rows = seen.judged
-    if reads_plateaus(reads):
+    if with_plateaus:
         rows = add_plateaus(rows, run.lazy(), contract.order)
     values = _one_number_each(
         rows.group_by("unit", maintain_order=True),

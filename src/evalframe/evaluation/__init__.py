@@ -23,12 +23,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import polars as pl
 
 from evalframe import inputs
+from evalframe.columns import Kind
 from evalframe.engine import collect
+from evalframe.errors import RowError, first_rows
 from evalframe.evaluation.lists import (
     average_precision,
     dcg_at_k,
@@ -43,6 +45,7 @@ from evalframe.evaluation.retrieval_report import RetrievalEvalReport
 from evalframe.io import beir, dicts
 from evalframe.io.delimited import write_table
 from evalframe.io.json import write_jsonl
+from evalframe.io.reading import read_kind
 from evalframe.io.saving import beside_all
 from evalframe.ragas import as_ragas_dataset
 from evalframe.samples.report import RagReport as RagEvalReport
@@ -84,6 +87,17 @@ RETRIEVAL_METRICS: dict[str, Callable[[Sequence[str], Mapping[str, float], int],
 """The metrics of `evaluate_retrieval` by name, as functions of one ranked list."""
 
 
+QRELS_HEADER = b"query-id\tcorpus-id\tscore\n"
+EMPTY: dict[Kind, dict[str, Any]] = {
+    "corpus": {"doc_id": pl.String, "text": pl.String},
+    "queries": {"query_id": pl.String, "text": pl.String},
+    "qrels": {"query_id": pl.String, "doc_id": pl.String, "relevance": pl.Int64},
+}
+LARGEST_GRADE = 2**53
+
+T = TypeVar("T")
+
+
 class RagSample(TypedDict, total=False):
     """One question, what was retrieved and answered, and what should have been.
 
@@ -117,7 +131,7 @@ def read_beir(
     Returns
     -------
     corpus : dict
-        Document id → its title and text, joined by a space, without outer blanks.
+        Document id → its title and text, joined by a space where there are both.
     queries : dict
         Query id → text.
     qrels : dict
@@ -136,14 +150,20 @@ def read_beir(
     ...     read_beir(folder)
     ({'d1': 'Paris'}, {'q1': 'capital?'}, {'q1': {'d1': 1.0}})
     """
-    data = beir.read_beir(directory, qrels=qrels)
-    grades = data.qrels.with_columns(pl.col("relevance").cast(pl.Float64))
-    texts = data.queries.with_columns(pl.col("text").fill_null(""))
+    corpus, queries, judged = beir.beir_files(directory, qrels=qrels)
+    no_null = pl.col("text").fill_null("")
     return (
-        dicts.corpus_to_dict(data.corpus, joined=True),
-        dicts.queries_to_dict(texts),
-        dicts.qrels_to_dict(grades),
+        _read(corpus, "corpus", lambda f: dicts.corpus_to_dict(f.with_columns(no_null), joined=True)),
+        _read(queries, "queries", lambda f: dicts.queries_to_dict(f.with_columns(no_null))),
+        _read(judged, "qrels", lambda f: dicts.qrels_to_dict(f.cast({"relevance": pl.Float64}))),
     )
+
+
+def _read(path: Path, kind: Kind, as_dict: Callable[[pl.DataFrame], dict[str, T]]) -> dict[str, T]:
+    """A file as a dict; one that `write_beir` made of an empty dict is an empty dict again."""
+    if path.is_file() and path.read_bytes()[: len(QRELS_HEADER) + 1] in (b"", QRELS_HEADER):
+        return {}
+    return as_dict(read_kind(path, kind))
 
 
 def write_beir(
@@ -152,13 +172,14 @@ def write_beir(
     queries: Mapping[str, str],
     qrels: Qrels,
     *,
-    overwrite: bool = False,
+    overwrite: bool = True,
 ) -> None:
     """Write three dicts as a BEIR folder, which `read_beir` reads back.
 
     `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` are written beside their names and renamed when
-    all three are complete: whatever fails before that leaves an older data set as it was. Whole
-    grades are written as whole numbers. A query without judgements leaves no line in `qrels.tsv`.
+    all three are complete: whatever fails before that leaves an older data set as it was. A data
+    set that this function wrote is replaced. Whole grades are written as whole numbers. A query
+    without judgements leaves no line in `qrels.tsv`.
 
     Parameters
     ----------
@@ -171,28 +192,28 @@ def write_beir(
     qrels
         Query id → document id → grade.
     overwrite
-        Replace files that exist.
+        Whether files of these three names that exist are replaced.
 
     Raises
     ------
     FileExistsError
-        A file exists and `overwrite` is not set; or the folder holds other judgements in `qrels/`,
+        A file exists and `overwrite` is False; or the folder holds other judgements in `qrels/`,
         which would be read in place of these.
+    RowError
+        A grade is infinite or so large that it is no exact number, or null.
     """
-    root = Path(directory)
+    root = Path(directory).expanduser()
     others = beir.beir_splits(root)
     if others:
         raise FileExistsError(
             f"{root / 'qrels'}: this folder has judgements already ({', '.join(sorted(others))}), "
             "and they would be read in place of those to be written; write to another folder"
         )
-    documents = _table(inputs.corpus_frame(corpus)).rename({"doc_id": "_id"})
+    documents = _table(corpus, "corpus").rename({"doc_id": "_id"})
     if "title" not in documents.columns:
         documents = documents.insert_column(1, pl.lit("", pl.String).alias("title"))
-    asked = _table(inputs.queries_frame(queries)).rename({"query_id": "_id"})
-    grades = _table(inputs.qrels_frame(qrels))
-    if grades.select((pl.col("relevance") == pl.col("relevance").round()).all()).item():
-        grades = grades.with_columns(pl.col("relevance").cast(pl.Int64))
+    asked = _table(queries, "queries").rename({"query_id": "_id"})
+    grades = _exact(_table(qrels, "qrels"))
     names = {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}
     targets = [root / "corpus.jsonl", root / "queries.jsonl", root / "qrels.tsv"]
     with beside_all(targets, overwrite=overwrite) as (corpus_part, queries_part, qrels_part):
@@ -201,5 +222,22 @@ def write_beir(
         write_table(grades, qrels_part, mark="\t", overwrite=True, names=names)
 
 
-def _table(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
+def _table(data: Any, kind: Kind) -> pl.DataFrame:
+    """A dict as a frame, also an empty one."""
+    if isinstance(data, Mapping) and not any(data.values()) and not (data and kind != "qrels"):
+        return pl.DataFrame(schema=EMPTY[kind])
+    frame = inputs.frame_of(data, kind)
     return collect(frame, "in-memory") if isinstance(frame, pl.LazyFrame) else frame
+
+
+def _exact(grades: pl.DataFrame) -> pl.DataFrame:
+    """Grades that a file gives back as they are; whole ones as whole numbers."""
+    grade = pl.col("relevance")
+    wrong = grades.filter((grade.cast(pl.Float64).abs() < LARGEST_GRADE).not_())
+    if wrong.height:
+        raise RowError(
+            f"{wrong.height} grades are infinite or beyond 2**53, where numbers are not exact:\n"
+            + first_rows(wrong)
+        )
+    whole = grades.select((grade == grade.round()).all()).item()
+    return grades.cast({"relevance": pl.Int64}) if whole else grades

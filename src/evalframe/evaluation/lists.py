@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import log2
 
-from evalframe.errors import OptionError
+from evalframe.errors import OptionError, whole_number
 
 __all__ = [
     "average_precision",
@@ -105,7 +105,8 @@ def precision_at_k(ranked: Sequence[str], relevant: Mapping[str, float], k: int)
     >>> precision_at_k(["a", "b", "c"], {"a": 1.0, "c": 1.0}, 2)
     0.5
     """
-    return sum(_hits(ranked, relevant, k)) / k if k >= 1 else 0.0
+    found = sum(_hits(ranked, relevant, whole_number("k", k, None)))
+    return found / k if k >= 1 else 0.0
 
 
 def reciprocal_rank(
@@ -181,7 +182,8 @@ def _top(ranked: Sequence[str], relevant: Mapping[str, float], k: int | None) ->
             f"relevant is a {type(relevant).__name__}; give a mapping of document id to grade, "
             "such as {'d1': 1.0}"
         )
-    return list(islice(dict.fromkeys(ranked), None if k is None else max(k, 0)))
+    depth = None if k is None else max(whole_number("k", k, None), 0)
+    return list(islice(dict.fromkeys(ranked), depth))
 
 
 def _hits(ranked: Sequence[str], relevant: Mapping[str, float], k: int | None) -> list[bool]:

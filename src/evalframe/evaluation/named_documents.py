@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -10,11 +11,45 @@ import polars as pl
 from evalframe import frames, hits
 from evalframe.columns import QRELS
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, OptionError
+from evalframe.errors import ColumnError, OptionError, RowError, first_rows
 
-__all__ = ["landed", "named_documents", "shares"]
+__all__ = ["DISTRACTORS", "HARD_POSITIVES", "Role", "landed", "named_documents", "shares"]
 
 SCHEMA = {"query_id": pl.String(), "doc_id": pl.String()}
+
+
+@dataclass(frozen=True)
+class Role:
+    """What documents are named for: the argument that names them, and what the qrels must say."""
+
+    argument: str
+    metric: str
+    relevant: bool
+
+    def read(self, given: Any, judged: pl.DataFrame, asked: Iterable[str]) -> pl.DataFrame:
+        """The named documents of all queries, checked against the qrels of those that are asked.
+
+        Raises
+        ------
+        RowError
+            A distractor is relevant, or a hard positive is not.
+        """
+        named = named_documents(given, self.argument)
+        relevant = judged.filter(pl.col("relevance") > 0).select("query_id", "doc_id")
+        wrong = named.filter(pl.col("query_id").is_in([*asked])).join(
+            relevant, on=["query_id", "doc_id"], how="anti" if self.relevant else "semi"
+        )
+        if wrong.height:
+            must = "must be relevant" if self.relevant else "may not be relevant"
+            raise RowError(
+                f"{self.argument} {must}, and the qrels say otherwise of:\n"
+                + first_rows(wrong.sort(pl.all()))
+            )
+        return named
+
+
+DISTRACTORS = Role("distractors", "fp_rate", relevant=False)
+HARD_POSITIVES = Role("hard_positives", "hard_recall", relevant=True)
 
 
 def named_documents(given: Any, argument: str) -> pl.DataFrame:
@@ -42,6 +77,9 @@ def named_documents(given: Any, argument: str) -> pl.DataFrame:
                 f"{argument} needs the columns 'query_id' and 'doc_id'; found: {rows.columns}"
             )
         table = rows.select(pl.col(found[name]).cast(pl.String).alias(name) for name in SCHEMA)
+        empty = table.with_row_index("row").filter(pl.any_horizontal(pl.col(*SCHEMA).is_null()))
+        if empty.height:
+            raise RowError(f"{argument} holds rows without an id:\n{first_rows(empty)}")
     else:
         raise ColumnError(
             f"{argument} is a {type(given).__name__}: give {{query_id: [doc_id, …]}} or a frame"

@@ -20,10 +20,11 @@ from evalframe.errors import (
     RowError,
     did_you_mean,
     first_rows,
+    whole_number,
 )
-from evalframe.evaluation.named_documents import landed, named_documents, shares
+from evalframe.evaluation.named_documents import DISTRACTORS, HARD_POSITIVES, landed, shares
 from evalframe.evaluation.retrieval_report import SKIPPED_SCHEMA, RetrievalEvalReport
-from evalframe.evaluation.retrievers import OnError, retrieve
+from evalframe.evaluation.retrievers import OnError, Retrieved, retrieve
 from evalframe.scoring import per_query
 
 __all__ = ["RETRIEVAL_METRIC_NAMES", "evaluate_retrieval"]
@@ -55,10 +56,10 @@ def evaluate_retrieval(
     ----------
     retriever
         A callable `query -> ranked results`, with or without a parameter `limit`; or an object with
-        `.search`, `.retrieve`, `.invoke` or `.get_relevant_documents`. Async ones are awaited.
-        Results are ids, pairs (id, score), mappings, or the documents of a library: see
-        `evalframe.hits` for how an id is found. Several hits of one document count at its best
-        rank.
+        `.search`, `.retrieve`, `.similarity_search`, `.invoke` or `.get_relevant_documents`. Async
+        ones are awaited. Results are ids, pairs (id, score), mappings, or the documents of a
+        library: see `evalframe.hits` for how an id is found, and `evalframe.evaluation.retrievers`
+        for which of several ids counts. Several hits of one document count at its best rank.
     qrels
         `{query_id: {doc_id: grade}}`, a frame or a path. Queries without a positive judgement are
         skipped.
@@ -75,7 +76,8 @@ def evaluate_retrieval(
         `{query_id: doc_ids}` or a frame with `query_id` and `doc_id`: documents that look right and
         are not. Gives `fp_rate@k`: the share of a query's distractors in its top k (0 is best).
     hard_positives
-        In the same shape, relevant documents that are hard to find. Gives `hard_recall@k`. Both are
+        In the same shape, documents that the qrels call relevant and that are hard to find. Gives
+        `hard_recall@k`. Both are
         null for a query that names none, and averaged over the queries that do.
     workers
         Queries asked at a time. The report does not depend on it.
@@ -94,6 +96,8 @@ def evaluate_retrieval(
     ------
     MetricError
         An unknown metric.
+    RowError
+        A distractor is relevant, or a hard positive is not.
     EmptyError
         No query can be scored.
     EvalframeError
@@ -111,19 +115,14 @@ def evaluate_retrieval(
     """
     names = _metric_names(metrics)
     cutoffs = _cutoffs(k_values)
-    if limit is not None:
-        _cutoffs([limit], "limit")
+    limit = None if limit is None else whole_number("limit", limit)
     judged = _eager(inputs.qrels_frame(qrels))
     asked, skipped = _queries_to_ask(judged, _eager(inputs.queries_frame(queries)))
     named = {
-        metric: named_documents(given, argument)
-        for metric, argument, given in (
-            ("fp_rate", "distractors", distractors),
-            ("hard_recall", "hard_positives", hard_positives),
-        )
+        role.metric: role.read(given, judged, asked)
+        for role, given in ((DISTRACTORS, distractors), (HARD_POSITIVES, hard_positives))
         if given is not None
     }
-    _refuse_relevant_distractors(named.get("fp_rate"), judged)
     found = retrieve(
         retriever,
         asked,
@@ -132,6 +131,7 @@ def evaluate_retrieval(
         workers=workers,
         progress=progress,
         on_error=on_error,
+        judged={*judged["doc_id"]},
     )
     failed = found.failures["query_id"].to_list()
     scored = judged.filter(pl.col("query_id").is_in([q for q in asked if q not in {*failed}]))
@@ -160,11 +160,13 @@ def evaluate_retrieval(
         run=found.run,
         distractors=places.get("fp_rate"),
         hard_positives=places.get("hard_recall"),
-        notes=_notes(found.run, judged),
+        notes=_notes(found, judged),
     )
 
 
 def _metric_names(metrics: Sequence[str]) -> list[str]:
+    if not isinstance(metrics, Iterable):
+        raise MetricError(f"metrics={metrics!r}: give any of {', '.join(RETRIEVAL_METRIC_NAMES)}")
     names = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
     for name in names:
         if name not in RETRIEVAL_METRIC_NAMES:
@@ -177,12 +179,11 @@ def _metric_names(metrics: Sequence[str]) -> list[str]:
     return names
 
 
-def _cutoffs(given: Any, argument: str = "k_values") -> list[int]:
-    cutoffs = list(dict.fromkeys(given)) if isinstance(given, Iterable) else [given]
-    wrong = [k for k in cutoffs if isinstance(k, bool) or not isinstance(k, int) or k < 1]
-    if wrong or not cutoffs or isinstance(given, str):
-        raise OptionError(f"{argument}={given!r} must be whole numbers, 1 or more")
-    return cutoffs
+def _cutoffs(given: Any) -> list[int]:
+    listed = list(given) if isinstance(given, Iterable) else [given]
+    if not listed or isinstance(given, str):
+        raise OptionError(f"k_values={given!r} must be whole numbers, 1 or more")
+    return list(dict.fromkeys(whole_number("k_values", k) for k in listed))
 
 
 def _eager(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
@@ -215,18 +216,6 @@ def _queries_to_ask(
     return asked, skipped
 
 
-def _refuse_relevant_distractors(distractors: pl.DataFrame | None, judged: pl.DataFrame) -> None:
-    if distractors is None:
-        return
-    relevant = judged.filter(pl.col("relevance") > 0)
-    both = distractors.join(relevant, on=["query_id", "doc_id"], how="inner").sort(pl.all())
-    if both.height:
-        raise RowError(
-            "a distractor may not be relevant, and the qrels say that some are:\n"
-            + first_rows(both)
-        )
-
-
 def _scored(qrels: pl.DataFrame, run: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     """Values by query. A query for which nothing was retrieved has 0 everywhere."""
     if run.height == 0:
@@ -237,9 +226,15 @@ def _scored(qrels: pl.DataFrame, run: pl.DataFrame, keys: list[str]) -> pl.DataF
     return _eager(per_query(qrels, ranked, keys, queries="positive", ties="given"))
 
 
-def _notes(run: pl.DataFrame, judged: pl.DataFrame) -> list[str]:
+def _notes(found: Retrieved, judged: pl.DataFrame) -> list[str]:
+    run = found.run
     if run.height == 0:
         return ["nothing was retrieved for any query"]
+    if found.ids_from is not None:
+        return [
+            f"documents are named by {found.ids_from} ({', '.join(map(repr, run['doc_id'].head(3)))}"
+            ", …): no other id of what was retrieved stands in the qrels before it"
+        ]
     if run.join(judged, on="doc_id", how="semi").height:
         return []
     return [

@@ -15,7 +15,7 @@ from evalframe.io.json import write_jsonl
 from evalframe.io.reading import read_kind
 from evalframe.io.saving import beside_all
 
-__all__ = ["Dataset", "beir_splits", "read_beir", "write_beir"]
+__all__ = ["Dataset", "beir_files", "beir_splits", "read_beir", "write_beir"]
 
 TEXTS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet")
 TABLES = (".tsv", ".tsv.gz", ".tsv.zst", ".jsonl", ".parquet", ".txt", ".trec")
@@ -56,16 +56,22 @@ def read_beir(
     OptionError
         There is no such split; those that exist are listed.
     """
+    corpus, queries, judged = beir_files(folder, split, qrels=qrels)
+    return Dataset(
+        read_kind(corpus, "corpus"), read_kind(queries, "queries"), read_kind(judged, "qrels")
+    )
+
+
+def beir_files(
+    folder: str | os.PathLike[str], split: str | None = None, *, qrels: str | None = None
+) -> tuple[Path, Path, Path]:
+    """The files of corpus, queries and qrels in a BEIR folder; see `read_beir`."""
     root = Path(folder).expanduser()
     if not root.is_dir():
         what = "is a file" if root.exists() else "does not exist"
         raise FileNotFoundError(f"{root}: the folder of a BEIR dataset {what}")
     judged = root / qrels if qrels is not None else _qrels_file(root, split)
-    return Dataset(
-        read_kind(_member(root, "corpus"), "corpus"),
-        read_kind(_member(root, "queries"), "queries"),
-        read_kind(judged, "qrels"),
-    )
+    return _member(root, "corpus"), _member(root, "queries"), judged
 
 
 def write_beir(

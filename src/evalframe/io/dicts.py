@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import polars as pl
@@ -24,6 +25,19 @@ __all__ = [
 ]
 
 
+@contextmanager
+def _whole_characters(kind: str) -> Iterator[None]:
+    """Say of a text with half a character which one it is."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise ColumnError(
+            f"{kind}: {error.object!r:.80} holds half a character (a lone surrogate), which no "
+            "frame and no file can hold"
+        ) from error
+
+
+@_whole_characters("qrels")
 def qrels_from_dict(qrels: Mapping[Any, Mapping[Any, float]]) -> pl.DataFrame:
     """`{query_id: {doc_id: grade}}` as a frame; whole-number ids become strings.
 
@@ -33,6 +47,7 @@ def qrels_from_dict(qrels: Mapping[Any, Mapping[Any, float]]) -> pl.DataFrame:
     return _pairs(qrels, "qrels", "relevance")
 
 
+@_whole_characters("run")
 def run_from_dict(run: Mapping[Any, Any]) -> pl.DataFrame:
     """A run as a frame, from any of the shapes below.
 
@@ -49,11 +64,14 @@ def run_from_dict(run: Mapping[Any, Any]) -> pl.DataFrame:
             for name, one in run.items()
         ]
         return pl.concat(frames, how="diagonal")
-    if any(_is_list_of_ids(value) for value in run.values()):
+    listed = [query for query, value in run.items() if _is_list_of_ids(value)]
+    if listed:
+        _refuse_scored(run, listed[0])
         return _listed(run)
     return _pairs(run, "run", "score")
 
 
+@_whole_characters("queries")
 def queries_from_dict(queries: Mapping[Any, str | None]) -> pl.DataFrame:
     """`{query_id: text}` as a frame.
 
@@ -65,6 +83,7 @@ def queries_from_dict(queries: Mapping[Any, str | None]) -> pl.DataFrame:
     return pl.DataFrame({"query_id": ids, "text": [*queries.values()]}, schema=_texts("query_id"))
 
 
+@_whole_characters("corpus")
 def corpus_from_dict(corpus: Mapping[Any, Any]) -> pl.DataFrame:
     """`{doc_id: text}` or `{doc_id: {"title": …, "text": …, …}}` as a frame.
 
@@ -127,7 +146,8 @@ def queries_to_dict(queries: pl.DataFrame) -> dict[str, str]:
 def corpus_to_dict(corpus: pl.DataFrame, *, joined: bool = False) -> dict[str, Any]:
     """A house corpus as `{doc_id: {"title": …, "text": …}}`, or, `joined`, as `{doc_id: text}`.
 
-    Joined texts are the title, a space and the text, without outer blanks, as BEIR does it.
+    Joined texts are the title, a space and the text, as BEIR does it; where one of the two is null
+    or empty, the other as it is.
 
     >>> frame = pl.DataFrame({"doc_id": ["d1"], "title": ["Gain"], "text": ["A sum."]})
     >>> corpus_to_dict(frame, joined=True)
@@ -135,8 +155,9 @@ def corpus_to_dict(corpus: pl.DataFrame, *, joined: bool = False) -> dict[str, A
     """
     texts = [name for name in ("title", "text") if name in corpus.columns]
     if joined:
+        there = [pl.when(pl.col(name) != "").then(pl.col(name)) for name in texts]
         values: list[Any] = (
-            corpus.select(pl.concat_str(texts, separator=" ", ignore_nulls=True).str.strip_chars())
+            corpus.select(pl.concat_str(there, separator=" ", ignore_nulls=True))
             .to_series()
             .to_list()
         )
@@ -173,14 +194,16 @@ def _pairs(nested: Mapping[Any, Any], kind: str, column: str) -> pl.DataFrame:
 def _numeric(numbers: list[Any], kind: str, column: str) -> pl.Series:
     try:
         values = pl.Series(column, numbers, strict=True)
-    except TypeError:
-        # Whole and broken numbers in one list, or numpy's scalars.
+    except (TypeError, OverflowError):
+        # Whole and broken numbers in one list, numpy's scalars, or numbers beyond 64 bits.
         try:
             values = pl.Series(column, [None if n is None else float(n) for n in numbers])
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise ColumnError(f"the values of the {kind} are not all numbers: {error}") from error
     if values.dtype == pl.Boolean or values.dtype == pl.Null:
         return values.cast(pl.Int64)
+    if values.dtype.is_integer() and values.dtype != pl.Int64:
+        return values.cast(pl.Float64)
     if not values.dtype.is_numeric():
         raise ColumnError(
             f"the values of the {kind} are {values.dtype}, for example {numbers[0]!r}; "
@@ -203,6 +226,16 @@ def _listed(run: Mapping[Any, Any]) -> pl.DataFrame:
     return rows.select(
         "query_id", "doc_id", -pl.col("rank").cast(pl.Float64).alias("score"), "rank"
     )
+
+
+def _refuse_scored(run: Mapping[Any, Any], listed: Any) -> None:
+    """Refuse scores beside ranked lists: as a list, a mapping's keys would lose their scores."""
+    for query, value in run.items():
+        if value and not _is_list_of_ids(value):
+            raise ColumnError(
+                f"the run has scores for query {query!r} ({value!r:.60}) and a list of doc_ids for "
+                f"query {listed!r}: give all queries in one of the two shapes"
+            )
 
 
 def _nested(frame: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
@@ -228,8 +261,8 @@ def _is_list_of_ids(value: Any) -> bool:
 def _iterable(query: Any, value: Any, kind: str) -> Iterable[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ColumnError(
-            f"the {kind} of query {query!r} are {value!r}; wanted is {{doc_id: number}}"
-            + (" or a list of doc_ids, best first" if kind == "run" else "")
+            f"{kind} of query {query!r}: {value!r} stands where {{doc_id: number}} is wanted"
+            + (", or a list of doc_ids, best first" if kind == "run" else "")
         )
     return value
 
@@ -239,8 +272,8 @@ def _refuse_no_pairs(query: Any, pairs: list[Any], kind: str) -> None:
     if bad or kind != "run":
         shown = bad[0] if bad else pairs
         raise ColumnError(
-            f"the {kind} of query {query!r} hold {shown!r}; wanted is {{doc_id: number}}"
-            + (" or a list of (doc_id, score)" if kind == "run" else "")
+            f"{kind} of query {query!r}: {shown!r} stands where {{doc_id: number}} is wanted"
+            + (", or a list of (doc_id, score)" if kind == "run" else "")
         )
 
 
@@ -256,7 +289,7 @@ def _id(value: Any, kind: str) -> str:
 def _refuse_other(values: Iterable[Any], kind: str, wanted: str) -> None:
     for value in values:
         if value is not None and not isinstance(value, str):
-            raise ColumnError(f"the {kind} hold {value!r} where a text is wanted: {wanted}")
+            raise ColumnError(f"{kind}: {value!r} stands where a text is wanted: {wanted}")
 
 
 def _texts(*names: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ ranking metric is a function of the judged rows and of how many documents were r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
 
+ALWAYS = ("unit", "relevance")
 COLUMNS = ("query_id", "doc_id", "relevance", "score", "rank", "ideal_rank", "n_retrieved")
 
 
@@ -136,24 +138,31 @@ def judged_frame(
     run: pl.DataFrame | pl.LazyFrame,
     order: Order,
     progress: bool | None = False,
+    only: Collection[str] | None = None,
 ) -> Judged:
-    """Rank the judged documents of a run; a lazy run is never held whole."""
+    """Rank the judged documents of a run; a lazy run is never held whole.
+
+    With `only`, ids and scores that nobody reads are not spread over the systems.
+    """
     if isinstance(run, pl.DataFrame):
         placed = place(prepared, run, order.ties, order.score_dtype)
     else:
         placed = place_plan(prepared, run, order.ties, order.score_dtype, progress)
-    pairs, units = _for_each_system(prepared, placed)
+    pairs, units = _for_each_system(prepared, placed, only)
     units = units.join(
         placed.groups, on=[*units.columns[1:]], how="left", maintain_order="left"
     ).with_columns(pl.col("n_retrieved").fill_null(0).cast(pl.UInt32))
     slots = placed.matches["slot"]
+    found = [name for name in ("score", "rank") if only is None or name in {"rank", *only}]
     judged = pairs.with_columns(
         pl.col("unit").set_sorted(),
-        *(_spread(placed.matches[name], slots, pairs.height) for name in ("score", "rank")),
+        *(_spread(placed.matches[name], slots, pairs.height) for name in found),
         units["n_retrieved"].gather(pairs["unit"]),
     )
     if judged["rank"].count() < placed.matches.height:
-        refuse_repeats(pairs, placed.matches, ["slot"])
+        n = prepared.pairs.height
+        again = placed.matches.with_columns(pair=slots % n, system=slots // n)
+        refuse_repeats(prepared.pairs, again, ["pair", "system"])
     judged = _look_at(judged, order, ["unit"])
     return Judged(judged, units, placed.groups)
 
@@ -173,9 +182,13 @@ def rank_in_list(rule: TieRule, keys: list[str]) -> pl.Expr:
     return best_first.over(keys).cast(pl.UInt32)
 
 
-def _for_each_system(prepared: PreparedQrels, placed: Placed) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _for_each_system(
+    prepared: PreparedQrels, placed: Placed, only: Collection[str] | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgements, and the queries by number, once for each system."""
     pairs = prepared.pairs.rename({"query": "unit"})
+    if only is not None:
+        pairs = pairs.select(name for name in pairs.columns if name in {*ALWAYS, *only})
     units = prepared.queries.rename({"query": "unit"})
     if placed.systems is None:
         return pairs, units
@@ -238,18 +251,19 @@ def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.Lazy
 def _look_at(judged: Frame, order: Order, keys: list[str]) -> Frame:
     """Leave out what stands below the depth, then close the gaps of what has no judgement."""
     rank, score, n = pl.col("rank"), pl.col("score"), pl.col("n_retrieved")
+    scores = [score] if "score" in judged.collect_schema().names() else []
     if order.depth is not None:
         seen = rank <= order.depth
         judged = judged.with_columns(
             pl.when(seen).then(rank),
-            pl.when(seen).then(score),
+            *(pl.when(seen).then(score) for score in scores),
             pl.min_horizontal(n, pl.lit(order.depth, dtype=pl.UInt32)),
         )
     if order.judged_only:
         kept = rank.is_not_null() & (pl.col("relevance") >= 0)
         judged = judged.with_columns(
             pl.when(kept).then(rank).rank("ordinal").over(keys).cast(pl.UInt32),
-            pl.when(kept).then(score),
+            *(pl.when(kept).then(score) for score in scores),
             kept.sum().over(keys).cast(pl.UInt32).alias("n_retrieved"),
         )
     return judged
