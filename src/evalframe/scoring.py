@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import polars as pl
 from polars.dataframe.group_by import GroupBy
@@ -17,7 +17,7 @@ from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.metrics import Metric, judged, parse
 from evalframe.metrics.catalogue import Better, Summary
-from evalframe.ranking.judged import Judged, Order, judged_frame, judged_plan
+from evalframe.ranking.judged import Judged, Order, OrderSettings, judged_frame, judged_plan
 from evalframe.ranking.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
@@ -153,10 +153,32 @@ class Scored:
         return [key for key in ("system", "query_id") if key in self.values.columns]
 
 
+Metrics = MetricLike | Iterable[MetricLike]
+
+
+class Settings(OrderSettings, total=False):
+    """The keywords of `per_query` and `evaluate`: those of `Contract`."""
+
+    rel: float | None
+    queries: Queries
+
+
+@overload
+def per_query(
+    qrels: Any, run: pl.LazyFrame, metrics: Metrics = ..., **settings: Unpack[Settings]
+) -> pl.LazyFrame: ...
+@overload
+def per_query(
+    qrels: pl.LazyFrame, run: Any, metrics: Metrics = ..., **settings: Unpack[Settings]
+) -> pl.LazyFrame: ...
+@overload
+def per_query(
+    qrels: Any, run: Any, metrics: Metrics = ..., **settings: Unpack[Settings]
+) -> pl.DataFrame: ...
 def per_query(
     qrels: Any,
     run: Any,
-    metrics: MetricLike | Iterable[MetricLike] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     rel: float | None = None,
     queries: Queries = "judged",

@@ -103,9 +103,7 @@ def _words(contexts: Iterable[str | None] | None, profile: Profile) -> list[set[
         return []
     if isinstance(contexts, str | Mapping) or not isinstance(contexts, Iterable):
         what = "one string" if isinstance(contexts, str) else f"a {type(contexts).__name__}"
-        raise ColumnError(
-            f"retrieved_contexts={contexts!r:.80} is {what}; give a list of passages"
-        )
+        raise ColumnError(f"retrieved_contexts={contexts!r:.80} is {what}; give a list of passages")
     return [set(_tokens(text, "a text in retrieved_contexts", profile)) for text in contexts]
 
 

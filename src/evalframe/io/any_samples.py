@@ -60,9 +60,7 @@ def samples_from_any(
     if isinstance(data, pl.LazyFrame):
         plan = flat_samples(data, columns)
         kept: Duplicates = "error" if duplicates == "check" else duplicates
-        return conform(
-            plan, "samples", columns=columns, duplicates=kept, check_plans=check_plans
-        )
+        return conform(plan, "samples", columns=columns, duplicates=kept, check_plans=check_plans)
     if is_tabular(data) or type(data).__module__.partition(".")[0] == "pandas":
         table = _table(data, columns, duplicates)
     elif isinstance(data, Iterable) and not isinstance(data, bytes | bytearray):

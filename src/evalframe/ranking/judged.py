@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack, overload
 
 import polars as pl
 
@@ -21,7 +21,15 @@ from evalframe.ranking.streaming import place_plan
 from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
 from evalframe.ranking.ties import TieRule, Ties
 
-__all__ = ["Judged", "Order", "judge", "judged_frame", "judged_plan", "rank_in_list"]
+__all__ = [
+    "Judged",
+    "Order",
+    "OrderSettings",
+    "judge",
+    "judged_frame",
+    "judged_plan",
+    "rank_in_list",
+]
 
 ALWAYS = ("unit", "relevance")
 COLUMNS = ("query_id", "doc_id", "relevance", "score", "rank", "ideal_rank", "n_retrieved")
@@ -59,6 +67,22 @@ class Order:
             raise OptionError(f"depth must be a whole number of at least 1, not {self.depth!r}")
 
 
+class OrderSettings(TypedDict, total=False):
+    """The keywords of `judge`: those of `Order`, and what to do about duplicates."""
+
+    ties: Ties
+    score_dtype: Any
+    judged_only: bool
+    depth: int | None
+    duplicates: Duplicates
+
+
+@overload
+def judge(qrels: Any, run: pl.LazyFrame, **settings: Unpack[OrderSettings]) -> pl.LazyFrame: ...
+@overload
+def judge(qrels: pl.LazyFrame, run: Any, **settings: Unpack[OrderSettings]) -> pl.LazyFrame: ...
+@overload
+def judge(qrels: Any, run: Any, **settings: Unpack[OrderSettings]) -> pl.DataFrame: ...
 def judge(
     qrels: Any,
     run: Any,
