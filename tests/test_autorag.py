@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -161,3 +162,31 @@ def test_errors(folder: Path) -> None:
         read_autorag(folder / "nowhere.parquet")
     with pytest.raises(ColumnError, match="user_input"):
         write_autorag(pl.DataFrame({"query_id": ["q"], "response": ["x"]}), folder / "x.parquet")
+
+
+def test_edited_gold_is_told(folder: Path) -> None:
+    """`retrieval_gt` is what is written: other ids beside it are a loss."""
+    samples = read_autorag(folder / "qa.parquet").samples
+    edited = samples.with_columns(reference_context_ids=pl.lit(["d7"]))
+    told = "dropped: retrieval_gt has other ids"
+    losses = write_autorag(edited, folder / "new.parquet")
+    assert losses.rows() == [("reference_context_ids", 1, told)]
+    assert write_autorag(samples, folder / "same.parquet").height == 0
+
+
+def test_several_systems_are_refused(folder: Path) -> None:
+    """A question stands in AutoRAG's file once."""
+    rows = [{"system": s, "query_id": "q", "user_input": "?"} for s in "ab"]
+    with pytest.raises(RowError, match=r"one system(.|\n)*row=1, system='b'"):
+        write_autorag(rows, folder / "new.parquet")
+    assert not (folder / "new.parquet").exists()
+
+
+@pytest.mark.parametrize("scores", [[[2.0], [3.0, 2.0, 1.0]], [None, [3.0, 2.0, 1.0]]])
+def test_scores_that_are_not_the_documents_are_named(folder: Path, scores: list[Any]) -> None:
+    """Each retrieved document has one."""
+    found = pl.read_parquet(folder / "found.parquet")
+    changed = found.with_columns(retrieve_scores=pl.Series(scores, dtype=pl.List(pl.Float64)))
+    changed.write_parquet(folder / "changed.parquet")
+    with pytest.raises(RowError, match="query_id='q2', n_ids=2"):
+        read_autorag(folder / "qa.parquet", folder / "changed.parquet")

@@ -268,6 +268,11 @@ def test_distractors_and_hard_positives_are_found_where_they_landed(as_frame: bo
         (pl.DataFrame({"doc_id": ["d1"]}), ColumnError, "needs the columns"),
         ({"q7": ["d1"]}, OptionError, "for no query that was scored"),
         ({}, OptionError, "for no query that was scored"),
+        (
+            pl.DataFrame({"query_id": ["q1", None], "doc_id": [None, "d8"]}),
+            RowError,
+            "rows without an id(.|\\n)*row=1, query_id=None",
+        ),
     ],
 )
 def test_distractors_that_make_no_sense_are_refused(
@@ -288,6 +293,9 @@ def test_distractors_that_make_no_sense_are_refused(
         ({"k_values": (1.5,)}, OptionError, "k_values="),
         ({"k_values": "10"}, OptionError, "k_values="),
         ({"limit": 0}, OptionError, "limit="),
+        ({"metrics": None}, MetricError, "metrics=None: give any of ndcg"),
+        ({"hard_positives": {"q1": ["d1", "d9"]}}, RowError, "must be relevant.*\n.*'d9'"),
+        ({"hard_positives": {"q1": ["d2"], "q2": ["d1"]}}, RowError, "must be relevant"),
         ({"on_error": "pass"}, OptionError, "on_error="),
     ],
 )
@@ -364,7 +372,7 @@ def test_titles_and_texts_are_joined_and_the_qrels_file_can_be_chosen(tmp_path: 
     assert qrels == {"q1": {"d1": 1.0}}
     assert ev.read_beir(tmp_path, qrels="qrels/dev.tsv")[2] == {"q1": {"d2": 1.0}}
     with pytest.raises(FileExistsError, match="judgements already"):
-        ev.write_beir(tmp_path, CORPUS, ASKED, GRADES, overwrite=True)
+        ev.write_beir(tmp_path, CORPUS, ASKED, GRADES)
 
 
 @pytest.mark.parametrize("missing", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
@@ -380,16 +388,16 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
         ev.read_beir(tmp_path, qrels="other.tsv")
 
 
-def test_writing_again_asks_first_and_a_failure_leaves_the_old_data(tmp_path: Path) -> None:
-    """`overwrite=True` replaces all three files, or, when something fails, none."""
+def test_writing_again_replaces_and_a_failure_leaves_the_old_data(tmp_path: Path) -> None:
+    """All three files are replaced, or, when something fails or the caller says so, none."""
     ev.write_beir(tmp_path, CORPUS, ASKED, GRADES)
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        ev.write_beir(tmp_path, {"x": "y"}, ASKED, GRADES)
+        ev.write_beir(tmp_path, {"x": "y"}, ASKED, GRADES, overwrite=False)
     with pytest.raises(ValueError, match=r"tab|line|cell|format"):
-        ev.write_beir(tmp_path, {"x": "y"}, ASKED, {"q\t1": {"d1": 1.0}}, overwrite=True)
+        ev.write_beir(tmp_path, {"x": "y"}, ASKED, {"q\t1": {"d1": 1.0}})
     assert ev.read_beir(tmp_path) == (CORPUS, ASKED, GRADES)
     assert len([*tmp_path.iterdir()]) == 3
-    ev.write_beir(tmp_path, {"x": "y"}, ASKED, {"q1": {"x": 1}}, overwrite=True)
+    ev.write_beir(tmp_path, {"x": "y"}, ASKED, {"q1": {"x": 1}})
     assert ev.read_beir(tmp_path) == ({"x": "y"}, ASKED, {"q1": {"x": 1.0}})
 
 
@@ -497,3 +505,94 @@ def test_the_plain_functions_of_texts_at_their_edges() -> None:
     assert ev.context_precision("x", None) == ev.context_precision("", ["x"]) == 0.0
     with pytest.raises(ColumnError, match="one string"):
         ev.context_recall("x", "x y")
+
+
+class Words(str):
+    """A string of another class."""
+
+
+@pytest.mark.parametrize("bad", [5, {"text": "x"}, ["x"], b"x"])
+def test_what_is_no_text_is_refused_by_its_argument(bad: Any) -> None:
+    """NaN is missing, as None is; a string of any class is a text."""
+    for function in (ev.exact_match, ev.token_f1):
+        with pytest.raises(ColumnError, match="response is"):
+            function(bad, "x")
+        with pytest.raises(ColumnError, match="reference is"):
+            function("x", bad)
+        assert function(Words("x"), "x") == 1.0
+        assert function(float("nan"), "x") == 0.0
+    for function in (ev.context_recall, ev.context_precision):
+        with pytest.raises(ColumnError, match="reference is"):
+            function(bad, ["x"])
+        with pytest.raises(ColumnError, match="a text in retrieved_contexts is"):
+            function("x", [bad])
+        assert function("x", float("nan")) == 0.0
+        assert function("x", [float("nan"), None, "x"]) > 0
+        with pytest.raises(ColumnError, match="retrieved_contexts=7 is a int"):
+            function("x", 7)
+
+
+def test_contexts_may_be_arrays() -> None:
+    """A Polars column and a numpy array are lists of passages."""
+    for array in (pl.Series(["x y", "z"]), pl.Series(["x y", "z"]).to_numpy()):
+        assert ev.context_recall("x y", array) == 1.0
+        assert ev.context_precision("x", array) == 0.5
+
+
+def test_cutoffs_may_be_whole_numbers_of_any_library() -> None:
+    """And nothing else, in the functions of one list too."""
+    two = pl.Series([2, 3]).to_numpy()
+    report = ev.evaluate_retrieval(retriever, QRELS, TEXTS, k_values=two, limit=two[1])
+    assert report.k_values == (2, 3)
+    assert ev.recall_at_k(["a", "b"], {"b": 1.0}, two[0]) == 1.0
+    for k in (None, 1.5, "2", True):
+        for function in (ev.precision_at_k, ev.recall_at_k, ev.ndcg_at_k, ev.dcg_at_k):
+            with pytest.raises(OptionError, match="k="):
+                function(["a"], {"a": 1.0}, k)
+
+
+def test_a_report_names_the_ids_it_went_by() -> None:
+    """Made-up ids give way to the sources that the qrels judge, and the note says so."""
+
+    def chunks(query: str) -> list[dict[str, Any]]:
+        return [{"id": f"u{n}", "metadata": {"source": doc}} for n, doc in enumerate(("d1", "d2"))]
+
+    report = ev.evaluate_retrieval(chunks, {"q1": {"d1": 1.0}}, {"q1": "?"}, k_values=(1,))
+    assert report.metrics["ndcg@1"] == 1.0
+    assert "metadata['source'] ('d1'" in report.notes[0]
+
+
+@pytest.mark.parametrize(
+    "triple",
+    [
+        ({"d1": " blanks\n", "d2": ""}, {"q1": " ? "}, {"q1": {"d1": 1.0}}),
+        ({"d1": "x"}, {"q1": "?"}, {}),
+        ({}, {}, {}),
+        ({"d1": "x"}, {"q1": "?"}, {"q1": {"d1": 0.25, "d2": float(2**53 - 1)}}),
+    ],
+)
+def test_a_triple_reads_back_as_it_was(tmp_path: Path, triple: Any) -> None:
+    """Outer blanks, nothing judged, nothing at all; over an older data set too."""
+    ev.write_beir(tmp_path, CORPUS, ASKED, GRADES)
+    ev.write_beir(tmp_path, *triple)
+    assert ev.read_beir(tmp_path) == triple
+
+
+@pytest.mark.parametrize(
+    ("corpus", "qrels", "message"),
+    [
+        (CORPUS, {"q1": {"d1": float("inf")}}, "inf|null or NaN"),
+        (CORPUS, {"q1": {"d1": 1e300}}, r"beyond 2\*\*53"),
+        (CORPUS, {"q1": {"d1": 2**63}}, r"beyond 2\*\*53"),
+        (CORPUS, {"q1": {"d1": -(2**70)}}, r"beyond 2\*\*53"),
+        ({"d1": "half \ud83d"}, GRADES, "half a character"),
+        (CORPUS, {"q\ud83d": {"d1": 1}}, "half a character"),
+    ],
+)
+def test_what_a_file_cannot_give_back_is_refused(
+    tmp_path: Path, corpus: Any, qrels: Any, message: str
+) -> None:
+    """By name, before anything is written."""
+    with pytest.raises(EvalframeError, match=message):
+        ev.write_beir(tmp_path / "new", corpus, ASKED, qrels)
+    assert not (tmp_path / "new").exists()

@@ -26,7 +26,7 @@ FLOORS = [
     {"metrics"},
     {"scoring", "samples"},
     {"report"},
-    {"fusion", "statistics", "comparing"},
+    {"fusion", "statistics", "comparing", "auditing", "stored"},
 ]
 DOORS = {"__init__", "__main__", "evaluation", "rag", "cli", "plots", "ragas", "spark", "executor"}
 

@@ -148,12 +148,12 @@ def test_paths(tmp_path: Path) -> None:
         (qrels_frame, {"q": {"d": "high"}}, ColumnError, "numbers are wanted"),
         (qrels_frame, {"q": {None: 1}}, ColumnError, "None in the qrels is no id"),
         (qrels_frame, {1.5: {"d": 1}}, ColumnError, "1.5 in the qrels is no id"),
-        (qrels_frame, {"q": 3}, ColumnError, "the qrels of query 'q' are 3"),
-        (run_frame, {"q": [("a", 1, 2)]}, ColumnError, "the run of query 'q'"),
-        (run_frame, {"q": "abc"}, ColumnError, "the run of query 'q' are 'abc'"),
+        (qrels_frame, {"q": 3}, ColumnError, "qrels of query 'q': 3 stands"),
+        (run_frame, {"q": [("a", 1, 2)]}, ColumnError, "run of query 'q': "),
+        (run_frame, {"q": "abc"}, ColumnError, "run of query 'q': 'abc' stands"),
         (run_frame, {"q": {}}, EvalframeError, "no rows"),
         (queries_frame, {"q": 1}, ColumnError, "where a text is wanted"),
-        (samples_frame, {"q": {"d": 1}}, FrameError, "samples cannot be made of dict"),
+        (samples_frame, {"q": {"d": 1}}, FrameError, "one sample by itself goes into a list"),
         (corpus_frame, [{"a": 1}, {"a": [1]}], FrameError, "do not go together|lacks"),
     ],
 )
@@ -181,3 +181,30 @@ def test_dicts_keep_the_order_of_the_rows() -> None:
     names = [f"q{i * 7919 % 1000}" for i in range(1000)]
     frame = pl.DataFrame({"query_id": names, "doc_id": names, "relevance": [1] * 1000})
     assert list(to_pytrec_eval(frame)) == names
+
+
+@pytest.mark.parametrize(
+    "run", [{"1": {"a": 1.0}, "2": ["x"]}, {"2": ["x"], "1": [("a", 1.0)]}, {"2": ["x"], "1": "y"}]
+)
+def test_scores_and_ranked_lists_do_not_mix(run: Any) -> None:
+    """Both queries are named; queries without results go with either."""
+    with pytest.raises(ColumnError, match=r"query '1'.*query '2'"):
+        run_frame(run)
+    assert run_frame({"1": [], "2": ["x"], "3": {}}).height == 1
+    assert run_frame({"1": [], "2": {"x": 1.0}}).height == 1
+
+
+@pytest.mark.parametrize(
+    ("door", "data"),
+    [
+        (corpus_frame, {"d": "a\ud83d"}),
+        (corpus_frame, {"d": {"text": "a\ud83d"}}),
+        (queries_frame, {"q\ud83d": "a"}),
+        (run_frame, {"q": ["d\ud83d"]}),
+        (qrels_frame, {"q": {"d\ud83d": 1}}),
+    ],
+)
+def test_half_a_character_is_named(door: Callable[[Any], Any], data: Any) -> None:
+    """No frame can hold it."""
+    with pytest.raises(ColumnError, match="half a character"):
+        door(data)

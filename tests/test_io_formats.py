@@ -249,19 +249,19 @@ def test_one_line_of_json_is_a_record_or_a_map(tmp_path: Path) -> None:
 
 
 def test_samples_in_the_shapes_that_files_have(tmp_path: Path) -> None:
-    """Contexts as objects, a lone reference, a conversation, a `data` list."""
+    """Contexts as objects, references within an object, a conversation, a `data` list."""
     path = tmp_path / "samples.json"
     samples = {
         "version": "1",
         "data": [
             {"id": 7, "input": [{"speaker": "u", "text": "a?"}, {"speaker": "u", "text": "b?"}],
-             "contexts": [{"text": "c", "id": "1"}], "ground_truths": "r"},
+             "contexts": [{"text": "c", "id": "1"}, "d"], "ground_truths": {"text": ["r"]}},
         ],
     }  # fmt: skip
     path.write_text(json.dumps(samples))
     row = ef.read_samples(path).row(0, named=True)
     assert (row["query_id"], row["user_input"]) == ("7", "b?")
-    assert (row["retrieved_contexts"], row["references"]) == (["c"], ["r"])
+    assert (row["retrieved_contexts"], row["references"]) == (["c", "d"], ["r"])
 
 
 def test_parquet_says_what_it_is(tmp_path: Path) -> None:

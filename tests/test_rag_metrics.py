@@ -10,6 +10,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -191,7 +192,6 @@ def test_content_recall_counts_passages_once_and_only_the_first_k_chunks() -> No
     chunks = ["alpha beta", "alpha beta", "gamma delta"]
     assert m.ContentRecallMetric(k=2).score("?", chunks, eval_row=row) == 0.5
     assert m.ContentRecallMetric(k=3).score("?", chunks, eval_row=row) == 1.0
-    assert m.ContentRecallMetric(k=0).score("?", chunks, eval_row=row) == 0.0
 
 
 def test_another_profile_reads_texts_without_spaces() -> None:
@@ -461,3 +461,85 @@ def test_score_rows_refuses_what_is_no_row_and_no_metric(
     """Each with its own words."""
     with pytest.raises(error, match=message):
         m.score_rows(rows, metrics)
+
+
+def test_rows_with_ids_alone_have_no_texts() -> None:
+    """Content metrics say so instead of scoring empty texts; id metrics go on."""
+    row = {"retrieved_ids": ["c1"], "relevant_doc_ids": ["c1"], "relevant_content": "Paris"}
+    result = m.score_rows([row], [m.MRRMetric(), m.ContentRecallMetric()])
+    assert result.select("mrr", "content_recall@5").rows() == [(1.0, None)]
+    assert "chunk 1 has no text" in result["error"][0]
+
+
+def test_chunks_within_contexts_keep_their_ids() -> None:
+    """Without a column of ids the items speak for themselves; plain texts have no id."""
+    row = {
+        "contexts": [{"id": "c2", "text": "Rome"}, {"id": "c1", "text": "Paris"}],
+        "relevant_doc_ids": ["c1"],
+        "relevant_content": "Paris",
+    }
+    result = m.score_rows([row], [m.MRRMetric(), m.ContentMRRMetric()])
+    assert result.rows() == [("0", 0.5, 0.5, None)]
+
+
+class Echo:
+    """Scores 1 when the reference is what the row has first."""
+
+    name = "echo"
+
+    def score(self, query: str, retrieved: Any, reference: Any = None, eval_row: Any = None):
+        return float(reference == eval_row["wanted"])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"references": ["a", "b"], "wanted": "a"},
+        {"references": [None, "b"], "wanted": "b"},
+        {"ground_truths": "a", "wanted": "a"},
+        {"references": ["a"], "reference": "c", "wanted": "c"},
+        {"references": [], "wanted": None},
+    ],
+)
+def test_the_first_of_several_references_is_given(row: dict[str, Any]) -> None:
+    """Where there is no single one."""
+    assert m.score_rows([row], Echo())["echo"].to_list() == [1.0]
+
+
+def test_pandas_frames_may_hold_chunks() -> None:
+    """Objects in cells are taken row by row."""
+    rows = [{"retrieved": [m.RetrievedChunk("c1", "x")], "relevant_doc_ids": ["c1"]}]
+    assert m.score_rows(pd.DataFrame(rows), m.MRRMetric())["mrr"].to_list() == [1.0]
+
+
+def test_arrays_are_lists_of_chunks() -> None:
+    """Of ids and of texts, to metrics and judges; one string is none."""
+    for array in (pl.Series(["c2", "c1"]), pl.Series(["c2", "c1"]).to_numpy()):
+        assert m.MRRMetric().score("?", array, eval_row={"relevant_doc_ids": ["c1"]}) == 0.5
+        assert m.JudgeMetric(Judge(0.5)).score("?", array) == 0.5
+    with pytest.raises(RowError, match="no list of chunks"):
+        m.JudgeMetric(Judge()).score("?", "abc")
+
+
+@pytest.mark.parametrize("metric", [m.NDCGMetric, m.PrecisionAtKMetric, m.RecallAtKMetric])
+@pytest.mark.parametrize("k", [0, -1, None, 1.5, "5", True])
+def test_a_cutoff_is_a_whole_number_from_1(metric: Any, k: Any) -> None:
+    """It is checked when the metric is made; numpy's are taken, and the functions check theirs."""
+    for made in (metric, m.ContentRecallMetric):
+        with pytest.raises(OptionError, match="k="):
+            made(k=k)
+    assert metric(k=pl.Series([3]).to_numpy()[0]).name.endswith("@3")
+    if not isinstance(k, int) or k is True:
+        for function in (m.ndcg, m.precision_at_k, m.recall_at_k):
+            with pytest.raises(OptionError, match="k="):
+                function(["a"], {"a"}, k)
+
+
+def test_options_of_content_metrics_are_checked() -> None:
+    """A threshold that is no number, a profile that is not known."""
+    for made in (m.ContentRecallMetric, m.ContentMRRMetric):
+        for threshold in ("0.5", None, True):
+            with pytest.raises(OptionError, match="overlap_threshold"):
+                made(overlap_threshold=threshold)
+        with pytest.raises(OptionError, match="profile="):
+            made(profile="squad")

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import warnings
+from dataclasses import make_dataclass
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -127,20 +128,25 @@ def test_everything_that_ragas_would_refuse_is_told_at_once() -> None:
         {"user_input": 3, "response": "a"},
         {"user_input": "?", "retrieved_contexts": "one string"},
         {"user_input": ["a", "list"], "retrieved_contexts": [1]},
-        {"rubrics": "x", "reference_context_ids": [0.5]},
+        {"reference_context_ids": [0.5]},
     ]
-    with pytest.raises(RowError, match="4 samples hold values") as raised:
+    with pytest.raises(RowError) as raised:
         bridge.to_ragas_dicts(bad)
-    text = str(raised.value)
-    assert "row=0, field='user_input', problem='int, not a string'" in text
-    assert "row=1, field='retrieved_contexts', problem='str, not a list'" in text
-    assert "row=2, field='retrieved_contexts', problem='int in a list of strings'" in text
-    assert "… and 1 more" in text
+    for part in (
+        "row 0, 'user_input': 3 is int",
+        "row 1, 'retrieved_contexts': 'one string' is a string where a list",
+        "row 2, 'user_input': ['a', 'list'] is list",
+        "row 2, 'retrieved_contexts': at 0: 1 is int",
+        "row 3, 'reference_context_ids': at 0: 0.5 is float",
+    ):
+        assert part in str(raised.value)
+    with pytest.raises(RowError, match="row=0, field='rubrics', problem='str, not a mapping'"):
+        bridge.to_ragas_dicts([{"response": "a", "rubrics": "x", "multi_responses": [1]}])
 
 
 @pytest.mark.parametrize(
     ("samples", "error"),
-    [([], EmptyError), ({"user_input": "?"}, ColumnError), (3, ColumnError), ([3], ColumnError)],
+    [([], EmptyError), ({"user_input": "?"}, ColumnError), (3, ColumnError), ([3], RowError)],
 )
 def test_what_is_no_list_of_samples_is_refused(samples: Any, error: type[Exception]) -> None:
     """Nothing at all, one sample alone, other things."""
@@ -288,6 +294,53 @@ def test_results_that_do_not_belong_to_the_samples_are_refused(
     """Too few, none, no result, other samples or another order."""
     with pytest.raises(error, match=message):
         bridge.ragas_values(result, KEYED)
+
+
+def test_samples_in_every_shape_go_to_ragas(tmp_path: Any) -> None:
+    """Columns, dataclasses, frames and files give the mappings of the list; unknown ones do not."""
+    sample = make_dataclass("Sample", [(name, Any, None) for name in SAMPLES[0]])
+    columns = {name: [row.get(name) for row in SAMPLES] for name in SAMPLES[0]}
+    path = tmp_path / "samples.json"
+    path.write_text(json.dumps(SAMPLES))
+    shapes = [columns, [sample(**row) for row in SAMPLES], path, str(path)]
+    for given in (*shapes, pl.DataFrame(SAMPLES).to_pandas()):
+        assert bridge.to_ragas_dicts(given) == SAMPLES
+        assert bridge.ragas_losses(given).height == 0
+    for convert in (bridge.to_ragas_dicts, bridge.ragas_losses):
+        with pytest.raises(ColumnError, match="no known column"):
+            convert([{"foo": 1}])
+        with pytest.raises(RowError, match="row 1: query_id 'a' stands in row 0 too"):
+            convert([{"query_id": "a", "response": "x"}] * 2)
+
+
+def test_values_with_ids_go_by_them() -> None:
+    """In any order, as mappings or as a table; the id is no metric."""
+    rows = [{"query_id": "q2", "f": 0.2}, {"query_id": "q1", "f": 0.1}]
+    for result in (rows, pl.DataFrame(rows), pl.DataFrame(rows).to_pandas()):
+        frame = bridge.ragas_values(result, KEYED)
+        assert frame.columns == [*KEYED.columns, "f", "f_status"]
+        assert frame["f"].to_list() == [0.1, 0.2]
+    assert [row["query_id"] for row in rows] == ["q2", "q1"]
+
+
+@pytest.mark.parametrize("ids", [["q1", "q3"], ["q1", "q1"], ["q1", None], ["q1", 1.5]])
+def test_ids_that_do_not_go_together_are_refused(ids: list[Any]) -> None:
+    """Unknown, twice, missing, or no id at all; of values and of a dataset."""
+    with pytest.raises(RowError, match=r"'q3'|stands 2 times|is no id"):
+        bridge.ragas_values([{"query_id": i, "f": 1.0} for i in ids], KEYED)
+    if "q3" not in ids:
+        with pytest.raises(RowError, match="query_ids must tell the samples apart"):
+            bridge.from_ragas_dataset(SAMPLES, ids)
+
+
+def test_a_table_of_other_samples_is_refused() -> None:
+    """`result.to_pandas()` carries the texts, which must be those of the samples, in order."""
+    table = KEYED.select("user_input", "response").with_columns(f=pl.Series([0.1, 0.2]))
+    for given in (table, table.to_pandas()):
+        assert bridge.ragas_values(given, KEYED)["f"].to_list() == [0.1, 0.2]
+    for given in (table.reverse(), table.reverse().to_pandas(), table.reverse().to_dicts()):
+        with pytest.raises(RowError, match="another order"):
+            bridge.ragas_values(given, KEYED)
 
 
 def test_metrics_of_one_name_are_told_apart_without_touching_them() -> None:

@@ -18,6 +18,7 @@ import pytest
 
 from evalframe import calls, hits
 from evalframe.errors import EvalframeError, OptionError
+from evalframe.evaluation import evaluate_retrieval
 from evalframe.evaluation.retrievers import caller, distinct_hits, retrieve
 from evalframe.progress import tracked
 
@@ -327,7 +328,7 @@ def test_stopping_early_cancels_what_waits() -> None:
 
     async def failing_first(query: str) -> list[str]:
         asked.append(query)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.005)
         raise ValueError("down")
 
     with pytest.raises(EvalframeError, match="'q0'"):
@@ -399,3 +400,86 @@ def test_haystack_documents_work_as_they_come() -> None:
         "x",
         0.5,
     )
+
+
+def by_source(query: str) -> list[Any]:
+    """Chunks with ids that a store made up, and the file that they were cut from."""
+    names = ["d1", "d1", "d2"] if query == "text 0" else ["d3"]
+    return [{"id": f"uuid-{n}", "metadata": {"source": doc}} for n, doc in enumerate(names)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_ids_are_those_that_the_qrels_know(workers: int) -> None:
+    """The first place of an id that names judged documents counts, for every hit of the run."""
+    found = retrieve(by_source, QUERIES, limit=3, judged={"d1"}, workers=workers)
+    assert found.ids_from == "metadata['source']"
+    assert found.run.filter(query_id="q0").select("doc_id", "rank").rows() == [("d1", 1), ("d2", 2)]
+    assert found.run.filter(query_id="q1")["doc_id"].to_list() == ["d3"]
+    for judged in ({"uuid-0", "d1"}, {"else"}, None):
+        first = retrieve(by_source, QUERIES, limit=3, judged=judged, workers=workers)
+        assert first.ids_from is None
+        assert first.run["doc_id"][0] == "uuid-0"
+    kept = retrieve(by_source, QUERIES, limit=3, keep=1, judged={"d1"}).run
+    assert kept["rank"].max() == 1
+
+
+def test_every_id_of_a_hit_is_found_by_its_place() -> None:
+    """In the order in which one of them would be taken."""
+    node = SimpleNamespace(ref_doc_id="d", id_="n", metadata={"source": "f"})
+    assert hits.doc_ids_of((SimpleNamespace(node=node, id_="c"), 0.5)) == {
+        "node.ref_doc_id": "d",
+        "node.id_": "n",
+        "node.metadata['source']": "f",
+        "id_": "c",
+    }
+    assert hits.doc_ids_of({"document": "d7"}) == {"document": "d7"}
+
+
+class Store:
+    """A vector store's `search` wants more than a query."""
+
+    def search(self, query: str, search_type: str, **kwargs: Any) -> list[str]:
+        raise AssertionError("not to be called")
+
+    def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[str]:
+        return answer(query)[:k]
+
+
+def test_a_method_that_needs_more_than_a_query_is_passed_over() -> None:
+    """The next one is asked; where there is none, the first is named."""
+    assert retrieve(Store(), QUERIES, limit=2).run.filter(query_id="q1").height == 2
+
+    class Demanding:
+        search = Store.search
+
+    with pytest.raises(OptionError, match="missing a required argument: 'search_type'"):
+        retrieve(Demanding(), QUERIES, limit=2)
+
+
+def test_a_score_that_is_no_number_has_no_place() -> None:
+    """NaN among a mapping's scores fails its query, which can be skipped."""
+
+    def scored(query: str) -> dict[str, float]:
+        return {"a": 0.1, "b": float("nan") if query == "text 2" else 0.5, "c": 0.9}
+
+    with pytest.raises(EvalframeError, match=r"'q2'.*NaN as the score of 'b'"):
+        retrieve(scored, QUERIES, limit=3)
+    found = retrieve(scored, QUERIES, limit=3, on_error="skip")
+    assert found.failures["query_id"].to_list() == ["q2"]
+    assert found.run.filter(query_id="q1")["doc_id"].to_list() == ["c", "b", "a"]
+
+
+def test_a_real_langchain_store_is_scored_by_its_sources() -> None:
+    """InMemoryVectorStore makes up ids; the qrels name sources. As a store and as a retriever."""
+    stores = pytest.importorskip("langchain_core.vectorstores", reason="langchain-core is absent")
+    fakes = pytest.importorskip("langchain_core.embeddings.fake")
+    documents = pytest.importorskip("langchain_core.documents")
+    store = stores.InMemoryVectorStore(fakes.DeterministicFakeEmbedding(size=8))
+    texts = ("alpha", "beta", "gamma")
+    made = [documents.Document(page_content=t, metadata={"source": f"{t}.txt"}) for t in texts]
+    store.add_documents(made)
+    qrels = {"q1": {"alpha.txt": 1.0}, "q2": {"gamma.txt": 1.0}}
+    for retriever in (store, store.as_retriever()):
+        report = evaluate_retrieval(retriever, qrels, {"q1": "alpha", "q2": "gamma"}, k_values=(1,))
+        assert report.metrics["ndcg@1"] == 1.0
+        assert "metadata['source']" in report.notes[0]

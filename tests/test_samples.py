@@ -356,8 +356,8 @@ def test_report() -> None:
     assert report.reasons["token_f1"] == {"missing_reference": 1, "missing_response": 1}
     assert report.metrics["non_empty_rate"] == 0.5
     assert report.by("system").filter(metric="exact_match").rows() == [
-        ("a", "exact_match", 0.0, 0.0, 2, 2),
-        ("b", "exact_match", 1.0, 0.5, 1, 2),
+        ("a", "exact_match", 0.0, 0.0, 0.0, 2, 1, 2, "missing_response 1"),
+        ("b", "exact_match", 1.0, 0.5, 1.0, 1, 1, 2, "missing_reference 1"),
     ]
     with pytest.raises(ColumnError, match="'sistem'"):
         report.by("sistem")
@@ -444,7 +444,7 @@ def test_all_problems_of_a_frame_at_once() -> None:
         ([{"response": "x"}], {"metrics": []}, MetricError, "no metric was asked for"),
         ([{"response": "x"}], {"profile": "squad"}, OptionError, "'squad_v2', 'unicode'"),
         ([{"response": "x", "token_f1": 1.0}], {}, ColumnError, "already have .*'token_f1'"),
-        (pl.LazyFrame({"id": ["a", "a"], "answer": ["x", "y"]}), {}, RowError, "more than once"),
+        (pl.LazyFrame({"id": ["a", "a"], "answer": ["x", "y"]}), {}, RowError, "row 1: query_id"),
     ],
 )
 def test_errors(samples: Any, options: dict[str, Any], error: type, message: str) -> None:

@@ -13,6 +13,7 @@ are frames again.
 from importlib.metadata import version as _version
 
 from evalframe import metrics
+from evalframe.auditing import audit
 from evalframe.comparing import (
     assert_no_regression,
     compare,
@@ -32,7 +33,6 @@ from evalframe.io import (
     scan_qrels,
     scan_run,
     write_beir,
-    write_parquet,
     write_qrels,
     write_run,
 )
@@ -42,6 +42,7 @@ from evalframe.report import Report, evaluate
 from evalframe.samples.report import RagReport
 from evalframe.samples.scoring import evaluate_rag, per_sample
 from evalframe.scoring import Contract, per_query
+from evalframe.stored import read_report, write_parquet, write_report
 
 __version__ = _version("evalframe")
 
@@ -53,6 +54,7 @@ __all__ = [
     "Report",
     "__version__",
     "assert_no_regression",
+    "audit",
     "compare",
     "evaluate",
     "evaluate_rag",
@@ -67,6 +69,7 @@ __all__ = [
     "read_corpus",
     "read_qrels",
     "read_queries",
+    "read_report",
     "read_run",
     "read_samples",
     "scan_qrels",
@@ -77,5 +80,6 @@ __all__ = [
     "write_beir",
     "write_parquet",
     "write_qrels",
+    "write_report",
     "write_run",
 ]

@@ -1,7 +1,7 @@
-"""The command line: `evalframe evaluate QRELS RUN… -m ndcg@10` and `evalframe metrics`.
+"""The command line: `evalframe evaluate QRELS RUN… -m ndcg@10`, `audit` and `metrics`.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 2 the call or
-its input cannot be used.
+its input cannot be used. `audit` also has 1 for warnings and 3 for errors among its findings.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import polars as pl
 import typer
 
 from evalframe import __version__
+from evalframe.auditing import audit as audit_frames
+from evalframe.auditing.auditor import CUTOFFS
 from evalframe.errors import EvalframeError, OptionError
 from evalframe.frames import collected
 from evalframe.inputs import run_frame
@@ -35,6 +37,9 @@ from evalframe.tables import markdown_table, text_table
 __all__ = ["app", "main"]
 
 Arguments = ParamSpec("Arguments")
+
+SEVERITY_CODES = {"info": 0, "warning": 1, "error": 3}
+"""The exit code of the worst finding; 2 is for input that cannot be used."""
 
 app = typer.Typer(
     help="Evaluate retrieval and RAG in dataframes.",
@@ -148,6 +153,29 @@ def evaluate(
 
 @app.command()
 @one_line_errors
+def audit(
+    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC, TSV, JSON or Parquet.")],
+    run: Annotated[Path, typer.Argument(help="A run.")],
+    queries: Annotated[Path | None, typer.Option(help="The queries' texts.")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="The documents.")] = None,
+    cutoff: Annotated[
+        list[int] | None,
+        typer.Option("--cutoff", "-k", help="Where ties are looked at; may be given again."),
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", "-f")] = Format.table,
+) -> None:
+    """Report what is wrong or odd with judgements and a run, before they are evaluated.
+
+    Exit code 0: nothing was found, or things that are good to know only (info). 1: warnings, and
+    no errors. 2: the call or a file cannot be used, so that nothing was looked at. 3: errors.
+    """
+    found = audit_frames(qrels, run, queries, corpus, cutoffs=cutoff or CUTOFFS)
+    typer.echo(_findings(found, output))
+    raise typer.Exit(max((SEVERITY_CODES[one] for one in found["severity"]), default=0))
+
+
+@app.command()
+@one_line_errors
 def metrics(
     name: Annotated[str | None, typer.Argument(help="A metric to explain.")] = None,
     output: Annotated[Format, typer.Option("--format", "-f")] = Format.table,
@@ -243,6 +271,21 @@ def _printed(report: Report, output: Format) -> str:
         }
         return json.dumps(found, indent=2, ensure_ascii=False)
     return _as(output, report.table() if output is Format.markdown else report.summary)
+
+
+def _findings(found: pl.DataFrame, output: Format) -> str:
+    """Findings as they are printed: a paragraph for each, or a table."""
+    if output is Format.json:
+        return _as(output, found)
+    if output is Format.table:
+        return "\n\n".join(map(_paragraph, found.to_dicts())) or "nothing was found"
+    return _as(output, found.with_columns(pl.col("examples").list.join("; ")))
+
+
+def _paragraph(row: dict[str, Any]) -> str:
+    lines = [f"{row['severity']}: {row['what']}  [{row['kind']}: {row['where']}]"]
+    lines += [f"  such as  {one}" for one in row["examples"]]
+    return "\n".join([*lines, f"  {row['what_to_do']}"])
 
 
 def _as(output: Format, frame: pl.DataFrame) -> str:

@@ -16,7 +16,7 @@ from evalframe.frames import Duplicates, collected, conform, find_columns, is_ta
 from evalframe.io import dicts
 from evalframe.io.any_samples import samples_from_any
 from evalframe.io.libraries import from_ranx
-from evalframe.io.reading import read_kind, scan_kind
+from evalframe.io.reading import read_kind, read_unchecked, scan_kind
 
 __all__ = [
     "corpus_frame",
@@ -26,6 +26,7 @@ __all__ = [
     "run_frame",
     "run_or_plan",
     "samples_frame",
+    "unchecked_frame",
 ]
 
 AnyFrame = pl.DataFrame | pl.LazyFrame
@@ -195,6 +196,26 @@ def frame_of(
     if isinstance(frame, pl.LazyFrame):
         return conform(frame, kind, columns=columns, duplicates=duplicates)
     return conform(frame, kind, columns=columns, duplicates=duplicates)
+
+
+def unchecked_frame(data: Any, kind: Kind) -> AnyFrame:
+    """Anything a user hands over as a table, before names, types and rows are looked at.
+
+    A pandas column of mixed types becomes one of strings.
+
+    >>> unchecked_frame({"q1": {"d1": None}}, "qrels").rows()
+    [('q1', 'd1', None)]
+    """
+    if isinstance(data, str | os.PathLike):
+        return read_unchecked(data, kind)
+    if type(data).__module__.partition(".")[0] != "pandas":
+        return _table(data, kind, {})
+    try:
+        return to_polars(data)
+    except ColumnError:
+        index = [n for n in data.index.names if n is not None and n not in data.columns]
+        flat = data.reset_index(level=index) if index else data
+        return pl.DataFrame({n: pl.Series(flat[n].tolist(), strict=False) for n in flat.columns})
 
 
 def _table(data: Any, kind: Kind, columns: Mapping[str, str]) -> AnyFrame:

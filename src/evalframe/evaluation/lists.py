@@ -53,7 +53,8 @@ def dcg_at_k(ranked: Sequence[str], relevant: Mapping[str, float], k: int) -> fl
     >>> dcg_at_k(["a", "b", "c"], {"a": 1.0, "c": 1.0}, 3)
     1.5
     """
-    return _discounted([max(relevant.get(doc, 0), 0) for doc in _top(ranked, relevant, k)])
+    top = _top(ranked, relevant, whole_number("k", k, None))
+    return _discounted([max(relevant.get(doc, 0), 0) for doc in top])
 
 
 def ndcg_at_k(ranked: Sequence[str], relevant: Mapping[str, float], k: int) -> float:
@@ -88,8 +89,9 @@ def recall_at_k(ranked: Sequence[str], relevant: Mapping[str, float], k: int) ->
     >>> recall_at_k(["a", "b", "c"], {"a": 1.0, "c": 1.0}, 2)
     0.5
     """
+    found = sum(_hits(ranked, relevant, whole_number("k", k, None)))
     n_relevant = _n_relevant(relevant)
-    return sum(_hits(ranked, relevant, k)) / n_relevant if n_relevant else 0.0
+    return found / n_relevant if n_relevant else 0.0
 
 
 def precision_at_k(ranked: Sequence[str], relevant: Mapping[str, float], k: int) -> float:

@@ -17,9 +17,7 @@ from evalframe.errors import (
     EmptyError,
     MetricError,
     OptionError,
-    RowError,
     did_you_mean,
-    first_rows,
     whole_number,
 )
 from evalframe.evaluation.named_documents import DISTRACTORS, HARD_POSITIVES, landed, shares
@@ -231,9 +229,10 @@ def _notes(found: Retrieved, judged: pl.DataFrame) -> list[str]:
     if run.height == 0:
         return ["nothing was retrieved for any query"]
     if found.ids_from is not None:
+        shown = ", ".join(map(repr, run["doc_id"].head(3)))
         return [
-            f"documents are named by {found.ids_from} ({', '.join(map(repr, run['doc_id'].head(3)))}"
-            ", …): no other id of what was retrieved stands in the qrels before it"
+            f"what was retrieved is named by its {found.ids_from} ({shown}, …): none of the ids "
+            "that come before it stands in the qrels"
         ]
     if run.join(judged, on="doc_id", how="semi").height:
         return []

@@ -264,7 +264,8 @@ def read_samples(
     """Read RAG samples from a file, a pattern, a folder of Parquet files or a URI.
 
     Formats, arguments and errors are those of `read_qrels`. Every column is kept. Contexts that are
-    objects become their texts, a lone string becomes a list of one.
+    objects become their texts; a lone string where a list is wanted is refused. JSON is checked
+    value by value, and all that does not fit is told at once, with its row.
     """
     return read_kind(
         path,
@@ -282,7 +283,10 @@ def scan_samples(
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
-    """Plan the reading of RAG samples, for tables larger than memory; see `scan_qrels`."""
+    """Plan the reading of RAG samples, for tables larger than memory; see `scan_qrels`.
+
+    Columns are checked by their types: a number among the texts of a JSONL file becomes text.
+    """
     return scan_kind(path, "samples", columns=columns, storage_options=storage_options)
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import SAMPLES
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, RowError
 from evalframe.frames import Duplicates, conform, find_columns, is_tabular, to_polars
 from evalframe.io.reading import read_kind
 from evalframe.io.sample_records import known_columns, records_of_columns, refuse, wrong_keys
 from evalframe.io.samples import flat_samples, wrong_types
 
-__all__ = ["samples_from_any", "wrong_keys_of"]
+__all__ = ["records_of_table", "samples_from_any", "wrong_keys_of"]
 
 AnyFrame = pl.DataFrame | pl.LazyFrame
 Columns = Mapping[str, str] | None
@@ -74,6 +75,13 @@ def samples_from_any(
     return conform(table, "samples", columns=columns, duplicates=duplicates)
 
 
+def records_of_table(data: Any) -> list[dict[str, Any]]:
+    """The rows of a pandas frame whose cells hold what no Polars frame can, such as chunks."""
+    missing_as_none = data.astype(object).where(data.notna(), None)
+    records: list[dict[str, Any]] = missing_as_none.to_dict("records")
+    return records
+
+
 def wrong_keys_of(table: pl.DataFrame, columns: Columns = None) -> list[str]:
     """Missing and repeated ids of a table, in words; see `wrong_keys`.
 
@@ -94,15 +102,14 @@ def wrong_keys_of(table: pl.DataFrame, columns: Columns = None) -> list[str]:
 def _table(data: Any, columns: Columns, duplicates: Duplicates) -> pl.DataFrame:
     """A table with its objects flattened; one whose columns mix types is read row by row."""
     try:
-        table = to_polars(data)
+        found = to_polars(data)
     except (TypeError, ValueError) as error:
         if not hasattr(data, "to_dict"):
             raise ColumnError(
                 f"a column of the samples holds values of several types: {error}"
             ) from error
-        return _from_records(data.to_dict("records"), columns, duplicates)
-    if isinstance(table, pl.LazyFrame):
-        raise ColumnError("a plan is no table")
+        return _from_records(records_of_table(data), columns, duplicates)
+    table = collect(found, "in-memory") if isinstance(found, pl.LazyFrame) else found
     if table.height == 0:
         raise EmptyError("there are no samples: the frame has no rows")
     table = _without_all_nan(table, columns)
@@ -132,12 +139,18 @@ def _from_records(rows: Iterable[Any], columns: Columns, duplicates: Duplicates)
 def _extra(name: str, rows: list[dict[str, Any]]) -> pl.Series:
     values = [_without_nan(row.get(name)) for row in rows]
     try:
-        return pl.from_dicts([{name: v} for v in values], infer_schema_length=None).to_series()
+        column = pl.from_dicts([{name: v} for v in values], infer_schema_length=None).to_series()
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise ColumnError(
-            f"column {name!r} of the samples holds values of several types, or none that a frame "
-            f"can hold: {error}"
+            f"column {name!r} of the samples holds what no frame can: {error}"
         ) from error
+    other = [v for v in values if column.dtype == pl.String and not isinstance(v, str | None)]
+    if other:
+        raise ColumnError(
+            f"column {name!r} of the samples holds values of several types: strings, and "
+            f"{other[0]!r:.60}. Give it one type, or leave it out"
+        )
+    return column
 
 
 def _without_nan(value: Any) -> Any:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from evalframe.columns import SAMPLES
 from evalframe.errors import ColumnError, ReadError, RowError, first_rows
-from evalframe.frames import conform
+from evalframe.frames import collected, conform
+from evalframe.io.any_samples import samples_from_any
 from evalframe.io.saving import beside_all
 
 __all__ = ["AutoRag", "read_autorag", "write_autorag"]
@@ -107,8 +110,7 @@ def read_autorag(qa: PathLike, *results: PathLike, corpus: PathLike | None = Non
     known = {"qid": "query_id", "query": "user_input", "generation_gt": "references"}
     names = {**known, **RESULTS}
     table = table.rename({old: new for old, new in names.items() if old in table.columns})
-    ids = pl.col(GOLD).list.eval(pl.element().list.explode()).list.unique(maintain_order=True)
-    samples = table.with_columns(reference_context_ids=ids)
+    samples = table.with_columns(reference_context_ids=_flat_gold(table))
     if corpus is not None:
         samples = _with_gold_texts(samples, _read(corpus, ("doc_id", "contents")), corpus)
     samples = conform(samples, "samples", duplicates="check")
@@ -117,7 +119,7 @@ def read_autorag(qa: PathLike, *results: PathLike, corpus: PathLike | None = Non
 
 
 def write_autorag(
-    samples: pl.DataFrame,
+    samples: Any,
     qa: PathLike,
     *,
     results: PathLike | None = None,
@@ -128,8 +130,9 @@ def write_autorag(
     Parameters
     ----------
     samples
-        A samples frame with `query_id` and `user_input`. Gold documents come from `retrieval_gt`
-        where the frame has it, else from `reference_context_ids`, each needed by itself.
+        Samples of one system in any shape that `evaluate_rag` takes, with `query_id` and
+        `user_input`. Gold documents come from `retrieval_gt` where there is such a column, else
+        from `reference_context_ids`, each needed by itself.
     qa
         Where the questions and their gold go: `qid`, `query`, `retrieval_gt`, `generation_gt`.
     results
@@ -147,13 +150,16 @@ def write_autorag(
     ------
     ColumnError
         `query_id` or `user_input` is missing.
+    RowError
+        Samples of several systems, whose questions would stand in the file more than once.
     FileExistsError
         A file exists, and `overwrite` is not set. Then nothing is written at all.
     """
-    samples = conform(samples, "samples", duplicates="check")
+    samples = collected(samples_from_any(samples), "samples", "check")
     lacking = [name for name in ("query_id", "user_input") if name not in samples.columns]
     if lacking:
         raise ColumnError(f"AutoRAG's questions need {', '.join(lacking)}, which the samples lack")
+    _refuse_repeated(samples)
     questions = samples.select(
         qid="query_id",
         query="user_input",
@@ -171,6 +177,16 @@ def write_autorag(
         for table, part in zip(tables, parts, strict=True):
             table.write_parquet(part)
     return _written_losses(samples, [] if results is not None else rest)
+
+
+def _refuse_repeated(samples: pl.DataFrame) -> None:
+    again = samples.with_row_index("row").filter(pl.col("query_id").is_duplicated())
+    if again.height:
+        raise RowError(
+            "AutoRAG's files hold one system, a row for each question, and here questions stand "
+            "more than once. Write each system by itself. First rows:\n"
+            + first_rows(again.select("row", *(c for c in SAMPLES.key if c in again.columns)))
+        )
 
 
 def _read(path: PathLike, needed: tuple[str, ...]) -> pl.DataFrame:
@@ -213,6 +229,12 @@ def _groups(name: str, dtype: pl.DataType) -> pl.Expr:
     return _listed(name, dtype).list.eval(pl.concat_list(pl.element()))
 
 
+def _flat_gold(samples: pl.DataFrame) -> pl.Expr:
+    """All documents of the groups, each once, in their order."""
+    groups = _groups(GOLD, samples.schema[GOLD])
+    return groups.list.eval(pl.element().list.explode()).list.unique(maintain_order=True)
+
+
 def _with_gold_texts(samples: pl.DataFrame, corpus: pl.DataFrame, path: PathLike) -> pl.DataFrame:
     """The samples with the texts of their gold documents."""
     gold = (
@@ -243,13 +265,30 @@ def _run(samples: pl.DataFrame) -> tuple[pl.DataFrame | None, int]:
         return None, 0
     ids = pl.col("retrieved_context_ids")
     rank = pl.int_ranges(1, ids.list.len().cast(pl.Int64) + 1)
-    scores = pl.col("retrieve_scores") if "retrieve_scores" in samples.columns else -rank
+    scored = "retrieve_scores" in samples.columns
+    scores = pl.col("retrieve_scores") if scored else -rank
+    if scored:
+        _refuse_unequal(samples)
     long = samples.select(
         "query_id", doc_id=ids, score=scores.cast(pl.List(pl.Float64)), rank=rank
     ).explode("doc_id", "score", "rank", empty_as_null=False, keep_nulls=False)
     run = long.unique(["query_id", "doc_id"], keep="first", maintain_order=True)
     repeats = samples.select((ids.list.n_unique() < ids.list.len()).sum()).item()
     return run, int(repeats or 0)
+
+
+def _refuse_unequal(samples: pl.DataFrame) -> None:
+    sizes = samples.select(
+        "query_id",
+        n_ids=pl.col("retrieved_context_ids").list.len(),
+        n_scores=pl.col("retrieve_scores").list.len(),
+    )
+    unequal = sizes.filter(pl.col("n_ids").ne_missing(pl.col("n_scores")))
+    if unequal.height:
+        raise RowError(
+            "each retrieved document needs its score, and these questions have not as many scores "
+            f"as documents:\n{first_rows(unequal)}"
+        )
 
 
 def _gold_groups(samples: pl.DataFrame) -> pl.Expr:
@@ -286,6 +325,10 @@ def _read_losses(samples: pl.DataFrame, repeats: int) -> pl.DataFrame:
 def _written_losses(samples: pl.DataFrame, dropped: list[str]) -> pl.DataFrame:
     given = {name: samples[name].count() for name in samples.columns}
     losses = [(name, given[name], "dropped: there is no file of results") for name in dropped]
+    if {GOLD, "reference_context_ids"} <= {*samples.columns}:
+        other = _flat_gold(samples).list.set_symmetric_difference("reference_context_ids")
+        n_other = samples.select((other.list.len() > 0).sum()).item()
+        losses.append(("reference_context_ids", n_other, "dropped: retrieval_gt has other ids"))
     if "reference_contexts" in samples.columns:
         name = "reference_contexts"
         losses.append((name, given[name], "dropped: AutoRAG keeps gold passages in the corpus"))

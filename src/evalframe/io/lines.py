@@ -35,7 +35,16 @@ WIDEST = 160
 
 
 class SkippedLinesWarning(UserWarning):
-    """Lines of a file were left out because they do not fit (`on_bad_line="skip"`)."""
+    """Lines of a file were left out because they do not fit (`on_bad_line="skip"`).
+
+    `total` says how many, `shown` are the first of them.
+    """
+
+    def __init__(self, message: str = "", total: int = 0, shown: Sequence[str] = ()) -> None:
+        """Keep what the message says in words."""
+        super().__init__(message)
+        self.total = total
+        self.shown = [*shown]
 
 
 def report_bad_lines(
@@ -73,7 +82,9 @@ def report_texts(
     lines = "line does" if total == 1 else "lines do"
     message = f"{source.name}: {total} {lines} not fit: {what}\n" + "\n".join(shown)
     if on_bad_line == "skip":
-        warnings.warn(f"left out, {message}", SkippedLinesWarning, stacklevel=2)
+        lines_shown = [line.strip() for line in shown[: len(bad)]]
+        warning = SkippedLinesWarning(f"left out, {message}", total, lines_shown)
+        warnings.warn(warning, stacklevel=2)
         return
     raise ReadError(f"{message}\nMend the file, or leave such lines out: on_bad_line='skip'")
 

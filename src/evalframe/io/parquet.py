@@ -79,7 +79,7 @@ def write_parquet(
     'bm25'
     """
     facts = {"kind": kind, "version": _version(), **(metadata or {})}
-    stamp = {KEY: json.dumps(facts, ensure_ascii=False, sort_keys=True)}
+    stamp = {KEY: json.dumps(facts, ensure_ascii=False)}
     plan = frame.lazy()
     if not by_system and buckets is None:
         with beside(path, overwrite=overwrite) as part:

@@ -20,7 +20,7 @@ from evalframe.io.parquet import scan_arrow, scan_parquet
 from evalframe.io.samples import flat_samples
 from evalframe.io.trec import read_trec, scan_trec
 
-__all__ = ["read_kind", "scan_kind"]
+__all__ = ["read_kind", "read_unchecked", "scan_kind"]
 
 PathLike = str | os.PathLike[str]
 
@@ -73,6 +73,17 @@ def scan_kind(
         return conform(plan, kind, columns=given, check_plans=check_plans)
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
+
+
+def read_unchecked(path: PathLike, kind: Kind) -> pl.DataFrame | pl.LazyFrame:
+    """Read a path as it is: columns by their own names and types, rows whatever they hold.
+
+    Lines of text that do not fit are left out with a warning (`SkippedLinesWarning`).
+    """
+    source = find(path)
+    if source.layout in ("parquet", "ipc", "ipc_stream"):
+        return _scan(source, kind, {}, False)
+    return _read(source, kind, {}, False, True, "skip", True)
 
 
 def _read(

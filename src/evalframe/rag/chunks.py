@@ -10,7 +10,7 @@ from typing import Any
 from evalframe import hits
 from evalframe.errors import RowError
 
-__all__ = ["RetrievedChunk", "contents_of", "gold_ids", "gold_passages", "ids_of"]
+__all__ = ["RetrievedChunk", "chunks_of", "contents_of", "gold_ids", "gold_passages", "ids_of"]
 
 
 @dataclass
@@ -22,7 +22,7 @@ class RetrievedChunk:
     id
         Its id.
     content
-        Its text.
+        Its text; None where only its id is known.
     score
         What the retriever scored it with, if it said so.
     metadata
@@ -35,9 +35,29 @@ class RetrievedChunk:
     """
 
     id: str
-    content: str
+    content: str | None
     score: float | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def chunks_of(retrieved: Any) -> list[Any]:
+    """What was retrieved as a list, also an array or a Polars column; nothing is an empty list.
+
+    Raises
+    ------
+    RowError
+        It is one string, one chunk, or nothing that has members.
+
+    Examples
+    --------
+    >>> chunks_of(("d1", "d2")), chunks_of(None)
+    (['d1', 'd2'], [])
+    """
+    if retrieved is None:
+        return []
+    if isinstance(retrieved, str | Mapping) or not hasattr(retrieved, "__iter__"):
+        raise RowError(f"retrieved is no list of chunks: {retrieved!r:.200}")
+    return list(retrieved)
 
 
 def ids_of(retrieved: Iterable[Any]) -> list[str]:
@@ -48,7 +68,7 @@ def ids_of(retrieved: Iterable[Any]) -> list[str]:
     RowError
         A chunk has no id.
     """
-    ids = [(chunk, hits.piece_id_of(chunk)) for chunk in _chunks(retrieved)]
+    ids = [(chunk, hits.piece_id_of(chunk)) for chunk in chunks_of(retrieved)]
     return [_there(found, "id", place, chunk) for place, (chunk, found) in enumerate(ids, start=1)]
 
 
@@ -60,7 +80,7 @@ def contents_of(retrieved: Iterable[Any]) -> list[str]:
     RowError
         A chunk has no text.
     """
-    texts = [(chunk, hits.content_of(chunk)) for chunk in _chunks(retrieved)]
+    texts = [(chunk, hits.content_of(chunk)) for chunk in chunks_of(retrieved)]
     return [
         _there(text, "text", place, chunk) for place, (chunk, text) in enumerate(texts, start=1)
     ]
@@ -102,14 +122,6 @@ def gold_passages(eval_row: Any, key: str) -> list[str]:
     if None in texts:
         raise RowError(f"{key!r} holds something that is no text: {named!r:.200}")
     return [text for text in texts if text is not None]
-
-
-def _chunks(retrieved: Iterable[Any]) -> Iterable[Any]:
-    if retrieved is None:
-        return ()
-    if isinstance(retrieved, str | Mapping) or not hasattr(retrieved, "__iter__"):
-        raise RowError(f"retrieved is no list of chunks: {retrieved!r:.200}")
-    return retrieved
 
 
 def _named(eval_row: Any, key: str) -> Any:

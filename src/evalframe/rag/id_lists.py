@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import log2
 
-from evalframe.errors import OptionError
+from evalframe.errors import OptionError, whole_number
 
 __all__ = ["context_precision", "mrr", "ndcg", "precision_at_k", "recall_at_k"]
 
@@ -66,7 +66,7 @@ def ndcg(retrieved_ids: Iterable[str], relevant_ids: Iterable[str], k: int) -> f
     0.6309
     """
     relevant = _ids(relevant_ids, "relevant_ids")
-    hits = _hits(retrieved_ids, relevant)[: max(k, 0)]
+    hits = _hits(retrieved_ids, relevant)[: _depth(k)]
     gained = sum((1.0 / log2(rank + 1) for rank, hit in enumerate(hits, start=1) if hit), 0.0)
     n_ideal = min(len(relevant), k)
     ideal = sum((1.0 / log2(rank + 1) for rank in range(1, n_ideal + 1)), 0.0)
@@ -81,7 +81,7 @@ def precision_at_k(retrieved_ids: Iterable[str], relevant_ids: Iterable[str], k:
     >>> precision_at_k(["a", "x", "b"], {"a", "b"}, k=2), precision_at_k(["a"], {"a"}, k=5)
     (0.5, 1.0)
     """
-    hits = _hits(retrieved_ids, _ids(relevant_ids, "relevant_ids"))[: max(k, 0)]
+    hits = _hits(retrieved_ids, _ids(relevant_ids, "relevant_ids"))[: _depth(k)]
     return sum(hits) / len(hits) if hits else 0.0
 
 
@@ -94,7 +94,7 @@ def recall_at_k(retrieved_ids: Iterable[str], relevant_ids: Iterable[str], k: in
     0.5
     """
     relevant = _ids(relevant_ids, "relevant_ids")
-    hits = _hits(retrieved_ids, relevant)[: max(k, 0)]
+    hits = _hits(retrieved_ids, relevant)[: _depth(k)]
     return sum(hits) / len(relevant) if relevant else 0.0
 
 
@@ -114,3 +114,7 @@ def _hits(retrieved_ids: Iterable[str], relevant: set[str]) -> list[bool]:
         hits.append(doc in missing)
         missing.discard(doc)
     return hits
+
+
+def _depth(k: int) -> int:
+    return max(whole_number("k", k, None), 0)

@@ -12,7 +12,7 @@ from evalframe import hits
 from evalframe.calls import settled
 from evalframe.columns import SAMPLES
 from evalframe.errors import EvalframeError, OptionError
-from evalframe.rag.chunks import contents_of
+from evalframe.rag.chunks import chunks_of, contents_of
 
 __all__ = ["JudgeMetric"]
 
@@ -103,7 +103,7 @@ class JudgeMetric:
         eval_row: dict[str, Any] | None = None,
     ) -> float:
         """The judge's value, on the judge's own scale."""
-        items = list(retrieved or [])
+        items = chunks_of(retrieved)
         contexts = contents_of(items)
         known = {
             "query": query,

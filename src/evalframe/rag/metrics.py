@@ -14,12 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from evalframe.errors import OptionError
+from evalframe.errors import OptionError, one_of, whole_number
+from evalframe.hits import is_number
 from evalframe.rag.chunks import RetrievedChunk, contents_of, gold_ids, gold_passages, ids_of
 from evalframe.rag.id_lists import context_precision, mrr, ndcg, precision_at_k, recall_at_k
 from evalframe.rag.judging import JudgeMetric
 from evalframe.rag.rows import score_rows
-from evalframe.text import Profile, tokens
+from evalframe.text import PROFILES, Profile, tokens
 
 __all__ = [
     "ContentMRRMetric",
@@ -132,6 +133,10 @@ class NDCGMetric:
     k: int = 5
     relevant_ids_key: str = "relevant_doc_ids"
 
+    def __post_init__(self) -> None:
+        """Refuse options that cannot be."""
+        _check(self)
+
     @property
     def name(self) -> str:
         """The name of its column."""
@@ -161,6 +166,10 @@ class PrecisionAtKMetric:
     k: int = 5
     relevant_ids_key: str = "relevant_doc_ids"
 
+    def __post_init__(self) -> None:
+        """Refuse options that cannot be."""
+        _check(self)
+
     @property
     def name(self) -> str:
         """The name of its column."""
@@ -189,6 +198,10 @@ class RecallAtKMetric:
 
     k: int = 5
     relevant_ids_key: str = "relevant_doc_ids"
+
+    def __post_init__(self) -> None:
+        """Refuse options that cannot be."""
+        _check(self)
 
     @property
     def name(self) -> str:
@@ -240,8 +253,8 @@ class ContentRecallMetric:
     profile: Profile = field(default="squad_v1", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that is no share."""
-        _check_share(self.overlap_threshold)
+        """Refuse options that cannot be."""
+        _check(self)
 
     @property
     def name(self) -> str:
@@ -257,7 +270,7 @@ class ContentRecallMetric:
     ) -> float:
         """Between 0 and 1; 0 when the row names no gold passage."""
         gold = _bags(gold_passages(eval_row, self.relevant_content_key), self.profile)
-        chunks = _bags(contents_of(retrieved)[: max(self.k, 0)], self.profile)
+        chunks = _bags(contents_of(retrieved)[: self.k], self.profile)
         passages = [bag for bag in gold if bag]
         covered = [
             any(_covers(chunk, passage, self.overlap_threshold) for chunk in chunks)
@@ -284,8 +297,8 @@ class ContentMRRMetric:
     profile: Profile = field(default="squad_v1", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse a threshold that is no share."""
-        _check_share(self.overlap_threshold)
+        """Refuse options that cannot be."""
+        _check(self)
 
     @property
     def name(self) -> str:
@@ -316,6 +329,12 @@ def _covers(chunk: Counter[str], passage: Counter[str], threshold: float) -> boo
     return (chunk & passage).total() / passage.total() >= threshold
 
 
-def _check_share(threshold: float) -> None:
-    if not 0 <= threshold <= 1:
-        raise OptionError(f"overlap_threshold={threshold!r} must lie between 0 and 1")
+def _check(metric: Any) -> None:
+    """Refuse a cut-off, a threshold or a profile that cannot be."""
+    if hasattr(metric, "k"):
+        object.__setattr__(metric, "k", whole_number("k", metric.k))
+    if hasattr(metric, "overlap_threshold"):
+        threshold = metric.overlap_threshold
+        if not is_number(threshold) or not 0 <= threshold <= 1:
+            raise OptionError(f"overlap_threshold={threshold!r} must be a number from 0 to 1")
+        one_of("profile", metric.profile, PROFILES)

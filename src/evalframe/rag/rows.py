@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +15,8 @@ from evalframe.calls import outcomes, settled
 from evalframe.columns import SAMPLES
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, EvalframeError, OptionError, RowError
+from evalframe.io.any_samples import records_of_table
+from evalframe.io.sample_records import as_record
 from evalframe.progress import tracked
 from evalframe.rag.chunks import RetrievedChunk
 
@@ -39,8 +40,9 @@ def score_rows(
     rows
         A frame, or an iterable of mappings (dataclasses and pydantic models are taken too). A row
         has the query (`query`, `question`, `user_input`), what was retrieved (`retrieved`: a list
-        of chunks; or `retrieved_contexts` and `retrieved_context_ids`), the reference answer, and
-        what else the metrics look for. `reference_context_ids` also serve as `relevant_doc_ids`,
+        of chunks; or `retrieved_contexts` and `retrieved_context_ids`), the reference answer (of
+        several `references` the first; the row has them all), and what else the metrics look for.
+        `reference_context_ids` also serve as `relevant_doc_ids`,
         `reference_contexts` as `relevant_content`.
     metrics
         Objects with `.score(query, retrieved, reference, eval_row)`, sync or async; or a mapping
@@ -106,6 +108,8 @@ def _scored(place: int, given: Any, named: Mapping[str, Any]) -> dict[str, Any]:
             row[key] = gold
     query = _first(row, SAMPLES.names_for("user_input")) or ""
     reference = _first(row, SAMPLES.names_for("reference"))
+    if reference is None:
+        reference = _first(row, SAMPLES.names_for("references"), _first_text)
     problems = []
     for name, metric in named.items():
         try:
@@ -157,24 +161,33 @@ def _named(metrics: Any) -> dict[str, Any]:
 
 def _rows(rows: Any) -> Sequence[Any]:
     if frames.is_tabular(rows):
-        table = frames.to_polars(rows)
-        return (
-            collect(table, "in-memory") if isinstance(table, pl.LazyFrame) else table
-        ).to_dicts()
+        return _rows_of_table(rows)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ColumnError(f"rows is a {type(rows).__name__}: give a frame or an iterable of rows")
     return list(rows)
 
 
+def _rows_of_table(rows: Any) -> list[dict[str, Any]]:
+    try:
+        table = frames.to_polars(rows)
+    except (TypeError, ValueError):
+        if not hasattr(rows, "to_dict"):
+            raise
+        return records_of_table(rows)
+    return (collect(table, "in-memory") if isinstance(table, pl.LazyFrame) else table).to_dicts()
+
+
 def _as_mapping(row: Any) -> dict[str, Any]:
     """A new mapping of a row, so that the row itself is never changed."""
-    if isinstance(row, Mapping):
-        return dict(row)
-    if hasattr(row, "model_dump"):
-        return dict(row.model_dump())
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
-    raise RowError(f"the row is a {type(row).__name__}, not a mapping")
+    record = as_record(row)
+    if not isinstance(record, dict):
+        raise RowError(f"the row is a {type(row).__name__}, not a mapping")
+    return record
+
+
+def _first_text(references: Any) -> Any:
+    listed = [references] if isinstance(references, str) else references
+    return next((one for one in listed if one is not None), None)
 
 
 def _first(row: Mapping[str, Any], names: Iterable[str], read: Any = lambda value: value) -> Any:
@@ -197,16 +210,24 @@ def _retrieved(row: Mapping[str, Any]) -> Sequence[Any]:
     ids = _first(row, SAMPLES.names_for("retrieved_context_ids"))
     if contexts is None and ids is None:
         return []
-    texts = [""] * len(ids) if contexts is None else _as_list(contexts, "retrieved_contexts")
-    names = [""] * len(texts) if ids is None else _as_list(ids, "retrieved_context_ids")
+    texts = None if contexts is None else _as_list(contexts, "retrieved_contexts")
+    names = None if ids is None else _as_list(ids, "retrieved_context_ids")
+    if texts is None:
+        return [RetrievedChunk(_name(name), None) for name in names or []]
+    if names is None:
+        return [RetrievedChunk("", one) if isinstance(one, str) else one for one in texts]
     if len(texts) != len(names):
         raise RowError(
             f"retrieved_contexts has {len(texts)} entries, retrieved_context_ids {len(names)}"
         )
     return [
-        RetrievedChunk(hits.as_id(name) or "", hits.content_of(text) or "")
+        RetrievedChunk(_name(name), hits.content_of(text))
         for name, text in zip(names, texts, strict=True)
     ]
+
+
+def _name(given: Any) -> str:
+    return hits.as_id(given) or ""
 
 
 def _as_list(value: Any, name: str) -> list[Any]:

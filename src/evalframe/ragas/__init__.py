@@ -14,29 +14,14 @@ import importlib
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
-from evalframe import frames, hits
-from evalframe.engine import collect
-from evalframe.errors import (
-    ColumnError,
-    EmptyError,
-    MetricError,
-    MissingExtraError,
-    RowError,
-    first_rows,
-)
-from evalframe.ragas.samples import (
-    FIELDS,
-    as_mapping,
-    converted,
-    is_there,
-    samples_table,
-    series,
-)
+from evalframe.errors import MissingExtraError, RowError, first_rows
+from evalframe.ragas.samples import converted
+from evalframe.ragas.values import from_ragas_dataset, ragas_values
 
 __all__ = [
     "ConversionLossWarning",
@@ -62,7 +47,7 @@ def as_ragas_dataset(samples: Any) -> Any:
     Parameters
     ----------
     samples
-        A samples frame, a path, or an iterable of mappings; foreign column names are understood.
+        In any shape that `evaluate_rag` takes, with the same checks.
 
     Returns
     -------
@@ -73,8 +58,8 @@ def as_ragas_dataset(samples: Any) -> Any:
     ------
     MissingExtraError
         Ragas is not installed or cannot be imported. It is also an `ImportError`.
-    RowError
-        Values that Ragas would refuse, all of them with their rows.
+    RowError, ColumnError, EmptyError
+        Samples that `evaluate_rag` would refuse too, or values that Ragas would, with their rows.
 
     Warns
     -----
@@ -99,10 +84,8 @@ def to_ragas_dicts(samples: Any) -> list[dict[str, Any]]:
 
     Raises
     ------
-    RowError
-        Values that Ragas would refuse, all of them with their rows.
-    EmptyError
-        There are no samples.
+    RowError, ColumnError, EmptyError
+        Samples that `evaluate_rag` would refuse too, or values that Ragas would, with their rows.
 
     Warns
     -----
@@ -133,104 +116,6 @@ def ragas_losses(samples: Any) -> pl.DataFrame:
     losses = converted(samples)[1]
     rows = sorted((column, n, what) for (column, what), n in losses.items())
     return pl.DataFrame(rows, schema=LOSS_SCHEMA, orient="row")
-
-
-def from_ragas_dataset(dataset: Any, query_ids: Sequence[Any] | None = None) -> pl.DataFrame:
-    """A samples frame from a `ragas.EvaluationDataset`, or from a list of its samples.
-
-    Parameters
-    ----------
-    dataset
-        Single-turn samples.
-    query_ids
-        The samples' ids, in order; `None` numbers them from 0.
-
-    Returns
-    -------
-    polars.DataFrame
-        `query_id` and every field that some sample has, in the dataset's order.
-
-    Raises
-    ------
-    RowError
-        Multi-turn samples, or not as many ids as samples.
-    EmptyError
-        There are no samples.
-
-    Examples
-    --------
-    >>> from_ragas_dataset([{"user_input": "2 + 2?", "response": "4"}], query_ids=["q1"]).rows()
-    [('q1', '2 + 2?', '4')]
-    """
-    rows = [as_mapping(sample) for sample in dataset]
-    if not rows:
-        raise EmptyError("the Ragas dataset has no samples")
-    if any(isinstance(row.get("user_input"), list) for row in rows):
-        raise RowError("multi-turn samples have no place in a samples frame; give single-turn ones")
-    ids = [str(place) for place in range(len(rows))] if query_ids is None else [*query_ids]
-    _same_length(len(ids), "query_ids", len(rows), "samples")
-    columns = [pl.Series("query_id", [hits.as_id(i) for i in ids], pl.String)]
-    for name in FIELDS:
-        values = [row.get(name) for row in rows]
-        if any(value is not None for value in values):
-            columns.append(series(name, values))
-    return pl.DataFrame(columns)
-
-
-def ragas_values(result: Any, samples: Any, *, prefix: str = "") -> pl.DataFrame:
-    """Ragas' values as columns beside the samples that they belong to.
-
-    Parameters
-    ----------
-    result
-        What `ragas.evaluate` gives; or its `.scores`; or a list of mappings from metric to value
-        or to a `MetricResult` of `ragas.metrics.collections`.
-    samples
-        The samples that were evaluated, in the same order, in any shape.
-    prefix
-        Put before each metric's name. A name that the samples already have gets `ragas_` anyway.
-
-    Returns
-    -------
-    polars.DataFrame
-        The samples, numbered from 0 where they have no `query_id`; and for each metric its value
-        (null where Ragas gave NaN or nothing), a column `<metric>_status` (`ok` or `judge_error`),
-        and `<metric>_reason` where Ragas gave one. Values are Float64, or String for metrics that
-        answer in words.
-
-    Raises
-    ------
-    RowError
-        Not as many values as samples, or the result is of other samples or another order.
-
-    Notes
-    -----
-    Ragas' own headline skips failed rows, so that it rises as more of them fail. Here they are
-    null, counted by status, and `fill_null(0).mean()` gives the other mean.
-
-    Examples
-    --------
-    >>> scores = [{"faithfulness": 0.5}, {"faithfulness": float("nan")}]
-    >>> samples = [{"query_id": "q1", "response": "4"}, {"query_id": "q2", "response": "5"}]
-    >>> ragas_values(scores, samples).select("query_id", "^faith.*$").rows()
-    [('q1', 0.5, 'ok'), ('q2', None, 'judge_error')]
-    """
-    frame = samples_table(samples)
-    scores = _scores(result)
-    _same_length(len(scores), "values of Ragas", frame.height, "samples")
-    _same_samples(result, frame)
-    names = list(dict.fromkeys(name for row in scores for name in row))
-    if not names:
-        raise EmptyError("the result of Ragas holds no metric")
-    taken = set(frame.columns)
-    added: list[pl.Series] = []
-    for name in names:
-        column = prefix + name
-        column = f"ragas_{column}" if column in taken else column
-        values = [row.get(name) for row in scores]
-        added += _columns(column, values)
-        taken |= {series.name for series in added}
-    return frame.hstack(added)
 
 
 def with_unique_names(metrics: Iterable[Any]) -> list[Any]:
@@ -292,67 +177,3 @@ def _ragas() -> Any:
             return importlib.import_module("ragas")
     except Exception as error:
         raise MissingExtraError("ragas", "ragas", f"{error}; {PIN}") from error
-
-
-def _scores(result: Any) -> list[dict[str, Any]]:
-    scores = getattr(result, "scores", result)
-    if frames.is_tabular(scores):
-        table = frames.to_polars(scores)
-        table = collect(table, "in-memory") if isinstance(table, pl.LazyFrame) else table
-        scores = table.drop(FIELDS, strict=False).to_dicts()
-    if isinstance(scores, str | Mapping) or not isinstance(scores, Iterable):
-        raise ColumnError(
-            f"a {type(result).__name__} is no result of Ragas: give what ragas.evaluate returned, "
-            "or a list with one mapping of metric to value for each sample"
-        )
-    return [dict(as_mapping(row)) for row in scores]
-
-
-def _same_length(n: int, what: str, n_expected: int, expected: str) -> None:
-    if n != n_expected:
-        raise RowError(
-            f"there are {n} {what} for {n_expected} {expected}: they belong together by their "
-            "order alone, so give those that were evaluated, all of them, in the same order"
-        )
-
-
-def _same_samples(result: Any, frame: pl.DataFrame) -> None:
-    """Refuse a result whose own dataset is not these samples in this order."""
-    dataset = getattr(result, "dataset", None)
-    if dataset is None:
-        return
-    theirs = from_ragas_dataset(dataset)
-    shared = [c for c in ("user_input", "response") if {c} <= {*theirs.columns} & {*frame.columns}]
-    differs = [theirs[c].ne_missing(frame[c]).alias(c) for c in shared]
-    rows = (
-        frame.with_row_index("row")
-        .select("row", *shared)
-        .filter(pl.any_horizontal(differs) if differs else pl.lit(False))
-    )
-    if rows.height:
-        raise RowError(
-            f"{rows.height} samples are not those that Ragas evaluated, or stand in another "
-            f"order:\n{first_rows(rows)}"
-        )
-
-
-def _columns(name: str, given: list[Any]) -> list[pl.Series]:
-    """The columns of one metric: value, status, and reason where there is one."""
-    values = [getattr(value, "value", value) for value in given]
-    there = [is_there(value) for value in values]
-    kept = [value if ok else None for value, ok in zip(values, there, strict=True)]
-    numeric = all(
-        value is None or isinstance(value, bool) or hits.is_number(value) for value in kept
-    )
-    if not numeric and not all(value is None or isinstance(value, str) for value in kept):
-        raise MetricError(f"the values of Ragas' {name!r} are neither numbers nor words")
-    typed = [None if value is None else float(value) for value in kept] if numeric else kept
-    status = ["ok" if ok else "judge_error" for ok in there]
-    columns = [
-        pl.Series(name, typed, pl.Float64 if numeric else pl.String),
-        pl.Series(f"{name}_status", status, pl.String),
-    ]
-    reasons = [getattr(value, "reason", None) for value in given]
-    if any(isinstance(reason, str) for reason in reasons):
-        columns.append(pl.Series(f"{name}_reason", reasons, pl.String))
-    return columns

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
-from evalframe import frames, hits
+from evalframe import hits
 from evalframe.columns import SAMPLES
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, EmptyError
+from evalframe.errors import ColumnError
 from evalframe.samples.checks import checked_samples
 
 __all__ = ["FIELDS", "as_mapping", "converted", "is_there", "samples_table", "series"]
@@ -40,7 +39,7 @@ def converted(
     losses: Counter[tuple[str, str]] = Counter()
     problems: list[tuple[int, str, str]] = []
     rows: list[dict[str, Any]] = []
-    for place, row in enumerate(_rows(samples)):
+    for place, row in enumerate(samples_table(samples).iter_rows(named=True)):
         left = {name: value for name, value in row.items() if is_there(value)}
         sample = {name: _taken(left, SAMPLES.names_for(name)) for name in FIELDS}
         _taken(left, SAMPLES.names_for("query_id"))
@@ -52,8 +51,6 @@ def converted(
                 problem, fitted = _fitted(name, value, losses)
                 rows[-1][name] = fitted
                 problems += [(place, name, problem)] if problem else []
-    if not rows:
-        raise EmptyError("there are no samples")
     return rows, losses, problems
 
 
@@ -98,16 +95,6 @@ def _taken(left: dict[str, Any], names: Sequence[str]) -> Any:
 def is_there(value: Any) -> bool:
     """Whether a value is something other than None or NaN."""
     return value is not None and not (isinstance(value, float) and math.isnan(value))
-
-
-def _rows(samples: Any) -> Iterable[Mapping[str, Any]]:
-    if isinstance(samples, str | os.PathLike) or frames.is_tabular(samples):
-        return samples_table(samples).iter_rows(named=True)
-    if isinstance(samples, Mapping) or not isinstance(samples, Iterable):
-        raise ColumnError(
-            f"samples is a {type(samples).__name__}: give a frame, a path or a list of mappings"
-        )
-    return map(as_mapping, samples)
 
 
 def samples_table(samples: Any) -> pl.DataFrame:

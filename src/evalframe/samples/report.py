@@ -9,20 +9,10 @@ import polars as pl
 
 from evalframe.errors import ColumnError
 from evalframe.metrics.rag_reasons import OK, is_undelivered
+from evalframe.samples.groups import SUMMARY_SCHEMA, summary_by
 from evalframe.text import Profile
 
 __all__ = ["RagReport", "report_of"]
-
-SUMMARY_SCHEMA = {
-    "metric": pl.String,
-    "mean": pl.Float64,
-    "mean_with_rest_as_0": pl.Float64,
-    "mean_delivered": pl.Float64,
-    "n_scored": pl.Int64,
-    "n_delivered": pl.Int64,
-    "n_total": pl.Int64,
-    "reasons": pl.String,
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,13 +105,23 @@ class RagReport:
         Returns
         -------
         polars.DataFrame
-            The columns, sorted; then `metric`, `mean`, `mean_with_rest_as_0`, `n_scored`,
-            `n_total`.
+            The columns, sorted; then what `summary` has, of each group by itself.
 
         Raises
         ------
         ColumnError
-            The samples have no such column.
+            The samples have no such column, or one of the names is also one of the summary's.
+
+        Examples
+        --------
+        >>> from evalframe import evaluate_rag
+        >>> samples = [
+        ...     {"response": "x", "reference": "x", "lang": "en"},
+        ...     {"response": None, "reference": "y", "lang": "en"},
+        ... ]
+        >>> groups = evaluate_rag(samples, metrics="exact_match").by("lang")
+        >>> groups.select("lang", "mean", "mean_delivered", "n_scored", "reasons").rows()
+        [('en', 0.5, 1.0, 2, 'missing_response 1')]
         """
         unknown = [name for name in columns if name not in self.per_sample.columns]
         if unknown or not columns:
@@ -129,21 +129,13 @@ class RagReport:
                 f"by({', '.join(map(repr, columns))}): name columns of the samples, which are "
                 + ", ".join(self.per_sample.columns)
             )
-        long = self.per_sample.select(*columns, *self.metrics).unpivot(
-            index=list(columns), on=list(self.metrics), variable_name="metric", value_name="value"
-        )
-        total = pl.col("value").sum()
-        return (
-            long.sort(*columns, "value")
-            .group_by(*columns, "metric", maintain_order=True)
-            .agg(
-                mean=pl.when(pl.col("value").count() > 0).then(total / pl.col("value").count()),
-                mean_with_rest_as_0=total / pl.len(),
-                n_scored=pl.col("value").count().cast(pl.Int64),
-                n_total=pl.len().cast(pl.Int64),
+        taken = [name for name in columns if name in SUMMARY_SCHEMA]
+        if taken:
+            raise ColumnError(
+                f"by({', '.join(map(repr, columns))}): the result has columns of its own called "
+                f"{', '.join(map(repr, taken))}; rename those of the samples"
             )
-            .sort(*columns, pl.col("metric").cast(pl.Enum(list(self.metrics))))
-        )
+        return summary_by(self.per_sample, list(dict.fromkeys(columns)), list(self.metrics))
 
     def _n_missing(self, metric: str) -> int:
         """How many samples were scored as empty because nothing was delivered."""
