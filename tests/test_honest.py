@@ -355,7 +355,7 @@ def test_reasons_are_given_by_query() -> None:
 def test_other_runs_qrels_and_formulas_are_steps_of_their_own() -> None:
     a = evf.evaluate(QRELS, RUN, ["ndcg@2"])
     b = evf.evaluate(
-        QRELS | {"4": {"g": 1}, "5": {"h": 1}}, RUN | {"3": ["e"]}, ["ndcg(gain=exp)@2"]
+        QRELS | {"4": {"g": 1}, "5": {"h": 1}}, RUN | {"3": {"e": 1.0}}, ["ndcg(gain=exp)@2"]
     )
     found = explain_difference(a, b)
     assert found.steps.select("step", "from", "to").rows() == [

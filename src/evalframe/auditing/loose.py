@@ -22,7 +22,7 @@ __all__ = ["BLANK", "Loose", "loosened"]
 
 BLANK = "blank"
 """Whether a query or document has no text; kept instead of the text."""
-UNREAD = "unread"
+UNREAD = "as_written"
 
 NUMBERS = {"qrels": "relevance", "run": "score"}
 
