@@ -103,9 +103,7 @@ def _handed_over(data: Any, shape: Shape) -> tuple[pl.DataFrame | pl.LazyFrame, 
     for warning in caught:
         skipped = warning.message
         if not isinstance(skipped, SkippedLinesWarning):
-            warnings.warn_explicit(
-                skipped, warning.category, warning.filename, warning.lineno
-            )  # pragma: no cover
+            warnings.warn_explicit(skipped, warning.category, warning.filename, warning.lineno)
             continue
         findings.append(
             Finding(
