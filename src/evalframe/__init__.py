@@ -15,8 +15,10 @@ from importlib.metadata import version as _version
 from evalframe import metrics
 from evalframe.auditing import audit
 from evalframe.comparing import (
+    Comparison,
     assert_no_regression,
     compare,
+    compare_frames,
     explain_difference,
     tie_sensitivity,
     unjudged_bounds,
@@ -47,6 +49,7 @@ from evalframe.stored import read_report, write_parquet, write_report
 __version__ = _version("evalframe")
 
 __all__ = [
+    "Comparison",
     "Contract",
     "EvalframeError",
     "PreparedQrels",
@@ -56,6 +59,7 @@ __all__ = [
     "assert_no_regression",
     "audit",
     "compare",
+    "compare_frames",
     "evaluate",
     "evaluate_rag",
     "explain_difference",
