@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalframe import io as ef
-from evalframe.errors import ColumnError, OptionError, RowError
+from evalframe.errors import ColumnError, OptionError, ReadError, RowError
 from evalframe.io import read_metadata, write_parquet
 from evalframe.io.dicts import qrels_to_dict
 
@@ -358,3 +358,42 @@ def test_a_suffix_without_a_format_is_refused(tmp_path: Path) -> None:
     for name in ("queries", "queries.xlsx", "queries.trec", "queries.parquet.gz"):
         with pytest.raises(OptionError, match=r"\.parquet, \.arrow, \.jsonl"):
             ef.write_queries(frame, tmp_path / name)
+
+
+def test_a_folder_of_other_things_is_never_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of it")
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "system": ["s"]})
+    with pytest.raises(FileExistsError, match=r"it holds 'thesis.txt'"):
+        ef.write_parquet(run, folder, by_system=True, overwrite=True)
+    assert (folder / "thesis.txt").read_text() == "years of it"
+    ef.write_parquet(run, tmp_path / "new", by_system=True)
+    ef.write_parquet(run, tmp_path / "new", by_system=True, overwrite=True)
+
+
+def test_nothing_is_written_to_a_uri_as_if_it_were_a_folder(tmp_path: Path) -> None:
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    for uri in ("s3://bucket/run.parquet", "hf://datasets/run.trec"):
+        with pytest.raises(OptionError, match="only files of this machine are written"):
+            ef.write_run(run, uri)
+
+
+def test_a_link_is_followed_when_its_file_is_replaced(tmp_path: Path) -> None:
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    (tmp_path / "link.parquet").symlink_to(tmp_path / "real.parquet")
+    ef.write_run(run, tmp_path / "link.parquet")
+    assert (tmp_path / "link.parquet").is_symlink()
+    assert ef.read_run(tmp_path / "real.parquet").equals(run)
+
+
+def test_quotes_that_are_part_of_a_text_stay(tmp_path: Path) -> None:
+    (tmp_path / "q.tsv").write_text('query_id\ttext\n1\t"to be" or "not to be"\n2\t"a ""b"" c"\n')
+    texts = ef.read_queries(tmp_path / "q.tsv")["text"].to_list()
+    assert texts == ['"to be" or "not to be"', 'a "b" c']
+
+
+def test_a_key_that_stands_twice_in_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text('{"q1": {"d1": 1}, "q1": {"d2": 2}}')
+    with pytest.raises(ReadError, match="the key 'q1' stands twice"):
+        ef.read_qrels(tmp_path / "q.json")

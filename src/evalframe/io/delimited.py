@@ -209,11 +209,7 @@ def _unquoted(name: str) -> pl.Expr:
     """A cell of a TSV with a header, without the quotes that Python's csv writer puts around it."""
     cell = pl.col(name)
     inner = cell.str.slice(1, cell.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
-    return (
-        pl.when(cell.str.contains(r'(?s)^".*"$') & (cell.str.len_chars() > 1))
-        .then(inner)
-        .otherwise(cell)
-    )
+    return pl.when(cell.str.contains(r'^"(?:[^"]|"")*"$')).then(inner).otherwise(cell)
 
 
 def _numbers(table: Table) -> list[pl.Expr]:

@@ -181,7 +181,7 @@ def _qrels(
 def _patterns(base: str, config: str, split: str) -> list[str]:
     inside = f"{base}/{config}" if config else base
     return [
-        f"{inside}/{split}-*.parquet",
+        f"{inside}/{split}-[0-9]*.parquet",
         f"{inside}/{split}.parquet",
         f"{inside}/{split}/*.parquet",
         f"{inside}/{split}.tsv",

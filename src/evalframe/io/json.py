@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -193,7 +194,20 @@ def _text(path: str, source: Source) -> str:
 
 def _loads(text: str) -> Any:
     """One JSON value, in which a bare NaN, as pandas writes for a missing value, is null."""
-    return json.loads(text, parse_constant=lambda name: None if name == "NaN" else float(name))
+    return json.loads(
+        text,
+        parse_constant=lambda name: None if name == "NaN" else float(name),
+        object_pairs_hook=_without_repeats,
+    )
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        times = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in times.items() if count > 1)
+        raise ReadError(f"the key {twice!r} stands twice in one object; JSON keeps only the last")
+    return found
 
 
 def _whole(path: str, source: Source, kind: Kind) -> pl.DataFrame:

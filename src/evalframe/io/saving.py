@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from evalframe.errors import OptionError
+
 __all__ = ["beside", "beside_all", "folder_beside"]
 
 
@@ -30,7 +32,7 @@ def beside_all(
     paths: Sequence[str | os.PathLike[str]], *, overwrite: bool = False
 ) -> Iterator[list[Path]]:
     """`beside` for several files that belong together: all are written, then all renamed."""
-    targets = [Path(path) for path in paths]
+    targets = [_target(path) for path in paths]
     for target in targets:
         if target.is_dir():
             raise FileExistsError(f"{target}: this is a folder, and a file was to be written")
@@ -47,9 +49,16 @@ def beside_all(
 
 @contextmanager
 def folder_beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """`beside` for a whole folder: an old one is set aside, and removed once the new one stands."""
-    target = Path(path)
+    """`beside` for a whole folder: an old one is set aside, and removed once the new one stands.
+
+    Raises
+    ------
+    FileExistsError
+        `path` exists and `overwrite` is not set, or it holds other things than Parquet files.
+    """
+    target = _target(path)
     _refuse_existing(target, overwrite)
+    _refuse_foreign(target)
     place = _place_beside(target)
     written, old = place / "new", place / "old"
     try:
@@ -70,6 +79,29 @@ def _place_beside(target: Path) -> Path:
     """A folder of its own: a file that an engine makes after its failure has nowhere to go."""
     target.parent.mkdir(parents=True, exist_ok=True)
     return Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}.", dir=target.parent))
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """The place that a path means, behind `~` and links; this machine's disk is all there is."""
+    name = os.fspath(path)
+    if "://" in name:
+        raise OptionError(f"{name}: only files of this machine are written; copy the file there")
+    return Path(os.path.realpath(os.path.expanduser(name)))
+
+
+def _refuse_foreign(target: Path) -> None:
+    """A folder is replaced only where it is nothing but a table in Parquet files."""
+    files = [file for file in target.rglob("*") if file.is_file()] if target.is_dir() else [target]
+    foreign = [
+        file
+        for file in files
+        if file.exists() and file.suffix != ".parquet" and not file.name.startswith((".", "_"))
+    ]
+    if foreign:
+        raise FileExistsError(
+            f"{target}: it is not replaced, since it holds {foreign[0].name!r}, which is no part "
+            "of a table in Parquet files; choose another folder"
+        )
 
 
 def _refuse_existing(target: Path, overwrite: bool) -> None:
