@@ -373,7 +373,7 @@ def test_a_fused_run_is_evaluated_like_any_run() -> None:
         ({"method": "rrf", "norm": "minmx"}, "did you mean 'minmax'"),
         ({"method": "rrf", "phi": 0.8}, "no parameter 'phi'; it has k"),
         ({"method": "rrf", "k": -1}, "k must be"),
-        ({"method": "rrf", "depth": 0}, "depth must be"),
+        ({"method": "rrf", "depth": 0}, "depth=0 must be"),
         ({"method": "rbc", "phi": 1.5}, "phi must be"),
         ({"method": "rrf", "weights": [1, 2]}, "has no weights; those with weights are wsum"),
         ({"method": "wsum", "weights": [1]}, "1 weights for 2 runs"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalframe.errors import ReadError, RowError
+from evalframe.errors import ColumnError, OptionError, ReadError, RowError
 from evalframe.io import (
     SkippedLinesWarning,
     read_qrels,
@@ -288,3 +288,44 @@ def test_lines_are_cut_as_c_cuts_them(
     path = put(tmp_path_factory.mktemp("lines"), "\n".join(lines) + "\n")
     assert read_trec(find(path), "run").rows() == wanted
     assert scan_run(path).collect().rows() == wanted
+
+
+BY_SUBTOPIC = "1 2 d1 1\n1 1 d1 0\n2 1 d#2 3\n"
+SUBTOPIC_ROWS = [("1", "d1", 1, "2"), ("1", "d1", 0, "1"), ("2", "d#2", 3, "1")]
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", " \t ", "   "])
+def test_the_second_column_of_diversity_qrels_is_the_subtopic(tmp_path: Path, gap: str) -> None:
+    """Whichever road reads the file, whole or as a plan, and only where it is asked for."""
+    path = put(tmp_path, BY_SUBTOPIC.replace(" ", gap))
+    frame = read_qrels(path, subtopics=True)
+    assert frame.columns == ["query_id", "doc_id", "relevance", "subtopic"]
+    assert frame.rows() == SUBTOPIC_ROWS
+    assert scan_qrels(path, subtopics=True).collect().rows() == SUBTOPIC_ROWS
+    with pytest.raises(RowError, match=r"subtopics=True"):
+        read_qrels(path)
+
+
+@pytest.mark.parametrize("suffix", ["trec", "trec.gz", "tsv", "csv", "jsonl", "parquet"])
+def test_subtopics_are_written_and_read_back(tmp_path: Path, suffix: str) -> None:
+    schema = ["query_id", "doc_id", "relevance", "subtopic"]
+    frame = pl.DataFrame(SUBTOPIC_ROWS, schema=schema, orient="row")
+    path = tmp_path / f"qrels.{suffix}"
+    write_qrels(frame, path)
+    assert read_qrels(path, subtopics=True).equals(frame)
+    if suffix == "trec":
+        assert path.read_text() == BY_SUBTOPIC
+
+
+def test_subtopics_that_would_be_lost_are_refused(tmp_path: Path) -> None:
+    schema = ["query_id", "doc_id", "relevance", "subtopic"]
+    frame = pl.DataFrame(SUBTOPIC_ROWS, schema=schema, orient="row")
+    with pytest.raises(OptionError, match="no place for subtopics"):
+        write_qrels(frame, tmp_path / "qrels.json")
+    with pytest.raises(RowError, match="cannot hold"):
+        write_qrels(frame.with_columns(subtopic="a " + pl.col("subtopic")), tmp_path / "qrels.trec")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ReadError, match="none of them is the subtopic"):
+        read_qrels(put(tmp_path, "1 d1 1\n"), subtopics=True)
+    with pytest.raises(ColumnError, match="no column 'subtopic'"):
+        read_qrels(put(tmp_path, "query_id,doc_id,relevance\n1,d,1\n", "a.csv"), subtopics=True)

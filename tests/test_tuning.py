@@ -90,3 +90,19 @@ def test_what_is_not_offered_is_refused(options: dict[str, Any], message: str) -
 def test_a_grid_too_large_to_try_is_refused() -> None:
     with pytest.raises(OptionError, match="name those to try"):
         tune({str(i): GOOD for i in range(10)}, QRELS, "wsum", "mrr")
+
+
+def test_judgements_by_subtopic_stay_so_in_both_parts() -> None:
+    """Values are those of evaluating each part of the qrels with their subtopics."""
+    qrels = pl.DataFrame(
+        [(q, d, 1, s) for q in QRELS for d, s in (("a", "1"), ("a", "2"), ("x", "3"))],
+        schema=["query_id", "doc_id", "relevance", "subtopic"],
+        orient="row",
+    )
+    runs = {"good": GOOD, "bad": BAD}
+    for given in (qrels, evf.prepare(qrels)):
+        found = tune(runs, given, "wsum", "st_recall@1")
+        assert found.train == found.test == pytest.approx(2 / 3)
+        test = qrels.filter(pl.col("query_id").is_in(found.test_queries))
+        fused = found.fuse(runs)
+        assert evf.evaluate(test, fused, "st_recall@1").metrics["st_recall@1"] == found.test

@@ -6,15 +6,15 @@ query of any system, and for each every document that any system found for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.errors import FrameError, OptionError
-from evalframe.frames import Duplicates, is_tabular
+from evalframe.errors import FrameError, OptionError, RowError, whole_number
+from evalframe.frames import CHECKED_WHOLE, Duplicates, fails_where, is_tabular
 from evalframe.fusion.methods import (
     METHODS,
     Method,
@@ -24,8 +24,15 @@ from evalframe.fusion.methods import (
     read_method,
     sum_in_order,
 )
-from evalframe.fusion.normalising import Normalisation, complete, place_in_list, read_normalisation
-from evalframe.fusion.trained import training_lists
+from evalframe.fusion.normalising import (
+    Normalisation,
+    complete,
+    finite_scores,
+    place_in_list,
+    read_normalisation,
+)
+from evalframe.fusion.trained import NOTHING_SHARED, refuse_without_training, training_lists
+from evalframe.fusion.weights import Weights, weight_of
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.ranking.subtopics import join_subtopics
@@ -34,19 +41,17 @@ from evalframe.ranking.ties import TieRule, Ties
 __all__ = [
     "METHODS",
     "Lists",
-    "Weights",
     "combine",
     "fuse",
     "fusion",
     "lists_of",
     "recipe_of",
-    "weight_of",
 ]
 
 SMALL = 100_000
 """Rows below which the in-memory engine is quicker."""
 
-Weights = Mapping[str, float] | Sequence[float]
+REPEATED = "a document stands more than once in a system's list; see duplicates='best'"
 
 
 def fuse(
@@ -74,13 +79,14 @@ def fuse(
         `rrf`, `isr`, `log_isr`, `logn_isr`, `comb_sum`, `comb_mnz`, `comb_anz`, `comb_gmnz`,
         `comb_max`, `comb_min`, `comb_med`, `wsum`, `wmnz`, `mixed`, `rbc`, `borda`, `condorcet`;
         and those that learn: `posfuse`, `slidefuse`, `probfuse`, `segfuse`, `bayesfuse`, `mapfuse`.
-        `evalframe.fusion.fusing.METHODS` says what each is and where it comes from.
+        `evalframe.fusion.METHODS` says what each is and where it comes from.
     norm
-        How scores are made comparable first; see `evalframe.normalise`. None leaves them. Methods
-        that read ranks only do not see it, but for `min_max_inverted` and `borda`.
+        How scores are made comparable first; see `evalframe.fusion.normalise`. None leaves them.
+        Methods that read ranks only do not see it, but for `min_max_inverted` and `borda`.
     weights
-        One number for each system: by name, or in the order of `runs`. 1 for each where none are
-        given. For `wsum`, `wmnz`, `mixed`, `borda` and `condorcet`.
+        One finite number for each system: by name, or in the order of `runs`; by name where the
+        systems are a column. 1 for each where none are given. For `wsum`, `wmnz`, `mixed`, `borda`
+        and `condorcet`.
     train_qrels
         Judgements that the trained methods learn from. They learn from these queries alone, and
         fuse all.
@@ -93,7 +99,8 @@ def fuse(
     depth
         How many documents of each query to give, the best first; all without it.
     duplicates
-        See `evalframe.frames.Duplicates`.
+        See `evalframe.frames.Duplicates`. Nothing counts twice: a plan with a document that stands
+        more than once in a list fails, as do frames too large to be looked through beforehand.
     **parameters
         Of the method: `k` of `rrf` (60), `phi` of `rbc`, `gamma` of `comb_gmnz`, `sigma` of
         `logn_isr`, `w` of `slidefuse`, `n_segments` of `probfuse`.
@@ -107,13 +114,19 @@ def fuse(
     Raises
     ------
     OptionError
-        Method, normalisation, parameter or weights are not known or do not fit.
+        Method, normalisation, parameter or weights are not known or do not fit; or there is nothing
+        to learn from: `train_qrels` and the runs share no query, or `train_runs` lack a system.
     FrameError
-        There are no runs, or one of them holds several systems.
+        There are no runs, one of them holds several systems, or two have the same name.
+    RowError
+        A document stands more than once in a list; or a score is infinite, and the normalisation
+        or the method reads more of it than the rank.
 
     Notes
     -----
-    The numbers are those of ranx, but for what its order of ties leaves to chance.
+    The numbers are those of ranx, but for what its order of ties leaves to chance, and for
+    `condorcet`: there the order of ranx depends on chance where majorities go round in a circle or
+    are drawn, and here a score counts the majorities that a document wins.
 
     Examples
     --------
@@ -133,8 +146,7 @@ def fuse(
     """
     chosen = read_method(method)
     recipe = recipe_of(chosen, parameters, weights)
-    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int) or depth < 1):
-        raise OptionError(f"depth must be a whole number of at least 1, not {depth!r}")
+    depth = None if depth is None else whole_number("depth", depth)
     if chosen.trained and train_qrels is None:
         raise OptionError(f"{chosen.name} learns from judged queries: give train_qrels=")
     normalised = None if norm is None else read_normalisation(norm)
@@ -144,11 +156,21 @@ def fuse(
         learnt_from = lists
         if train_runs is not None:
             learnt_from = lists_of(train_runs, recipe, normalised, ties, duplicates)
-        judged = training_lists(learnt_from.plan, _qrels_plan(train_qrels), rel)
-    fused = combine(lists.plan, recipe, weight_of(lists.names, weights), judged, depth)
+            _refuse_other_systems(lists.names, learnt_from.names)
+        qrels = _qrels_plan(train_qrels)
+        judged = training_lists(learnt_from.plan, qrels, rel)
+        lists = _with_training(lists, learnt_from.plan, qrels, judged)
+    is_ordered = not lists.in_column or isinstance(weights, Mapping)
+    weight = weight_of(lists.names if is_ordered else [], weights)
+    fused = combine(lists.plan, recipe, weight, judged, depth, lists.may_repeat)
     if lists.is_lazy:
         return fused
-    return collect(fused, "in-memory" if lists.height < SMALL else "streaming")
+    try:
+        return collect(fused, "in-memory" if lists.height < SMALL else "streaming")
+    except pl.exceptions.InvalidOperationError as error:
+        if lists.may_repeat and REPEATED in str(error):
+            raise RowError(REPEATED) from error
+        raise
 
 
 @dataclass(frozen=True)
@@ -160,16 +182,23 @@ class Lists:
     plan
         `system`, `query_id`, `doc_id`, `score`, and what the recipe reads of `rank` and `n_listed`.
     names
-        The systems in the order they were given; none where they are a column.
+        The systems in the order they were given; those of a column in alphabetical order, and none
+        where it is the column of a plan.
+    in_column
+        Whether the systems are a column of one run.
     is_lazy
         Whether one of the runs was a plan.
+    may_repeat
+        Whether nobody has looked yet for documents that stand more than once in a list.
     height
         Rows of the runs in memory.
     """
 
     plan: pl.LazyFrame
     names: list[str]
+    in_column: bool
     is_lazy: bool
+    may_repeat: bool
     height: int
 
 
@@ -196,15 +225,26 @@ def lists_of(
     frames = _named_frames(runs, duplicates)
     matters = norm is not None and (recipe.reads("score") or not norm.keeps_order or norm.completes)
     used = norm if matters else None
+    reads_scores = recipe.reads("score") and recipe.finite if used is None else not used.reads_ranks
+    if reads_scores:
+        frames = {name: _finite(frame, name) for name, frame in frames.items()}
     parts = [_part(frame.lazy(), name, recipe, used, ties) for name, frame in frames.items()]
     plan = pl.concat(parts) if len(parts) > 1 else parts[0]
     if used is not None and used.completes:
         plan = _completed(plan, used)
+    whole = [frame for frame in frames.values() if isinstance(frame, pl.DataFrame)]
+    is_lazy = len(whole) < len(frames)
+    in_column = None in frames
+    names = [name for name in frames if name is not None]
+    if in_column and whole:
+        names = whole[0]["system"].unique().sort().to_list()
     return Lists(
         plan,
-        [name for name in frames if name is not None],
-        any(isinstance(frame, pl.LazyFrame) for frame in frames.values()),
-        sum(frame.height for frame in frames.values() if isinstance(frame, pl.DataFrame)),
+        names,
+        in_column,
+        is_lazy,
+        duplicates == "error" and (is_lazy or any(f.height >= CHECKED_WHOLE for f in whole)),
+        sum(frame.height for frame in whole),
     )
 
 
@@ -214,15 +254,21 @@ def combine(
     weight: pl.Expr,
     judged: pl.LazyFrame | None,
     depth: int | None,
+    may_repeat: bool = False,
 ) -> pl.LazyFrame:
-    """The fused run of prepared lists."""
+    """The fused run of prepared lists; those that may repeat a document fail if they do."""
     if recipe.reads("weight"):
         lists = lists.with_columns(weight=weight)
     learnt = lists if recipe.learn is None or judged is None else recipe.learn(lists, judged)
     read = [name for name in ("weight",) if recipe.reads(name)]
-    worth = learnt.select("query_id", "doc_id", *read, value=recipe.each)
+    given = ["system"] if may_repeat else []
+    worth = learnt.select(*given, "query_id", "doc_id", *read, value=recipe.each)
     extra = [sum_in_order(pl.col("weight")).alias("weights")] if recipe.finish and read else []
+    extra += [(pl.col("system").n_unique() < pl.len()).alias("repeated")] if may_repeat else []
     fused = worth.group_by("query_id", "doc_id").agg(recipe.together.alias("score"), *extra)
+    if may_repeat:
+        once = fails_where(pl.col("repeated"), REPEATED, "doc_id", pl.String())
+        fused = fused.with_columns(once).drop("repeated")
     if recipe.finish is not None:
         fused = recipe.finish(fused, lists)
     run = fused.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
@@ -280,7 +326,36 @@ def _named_frames(
     given = runs if isinstance(runs, Mapping) else {str(i): r for i, r in enumerate(runs, 1)}
     if not given:
         raise FrameError("there are no runs to fuse")
+    names = [str(name) for name in given]
+    twice = [name for name in given if names.count(str(name)) > 1]
+    if twice:
+        raise FrameError(f"the names of these runs are the same once they are strings: {twice}")
     return {str(name): _one_system(run, str(name), duplicates) for name, run in given.items()}
+
+
+def _finite(frame: pl.DataFrame | pl.LazyFrame, name: str | None) -> pl.DataFrame | pl.LazyFrame:
+    try:
+        return finite_scores(frame)
+    except RowError as error:
+        raise RowError(str(error) if name is None else f"run {name!r}: {error}") from error
+
+
+def _refuse_other_systems(names: list[str], trained: list[str]) -> None:
+    lacking = [name for name in names if trained and name not in trained]
+    if lacking:
+        raise OptionError(f"train_runs lack the systems {lacking}; they have {trained}")
+
+
+def _with_training(
+    lists: Lists, learnt_from: pl.LazyFrame, qrels: pl.LazyFrame, judged: pl.LazyFrame
+) -> Lists:
+    """The lists, if there is something to learn from; else those in memory are refused."""
+    if lists.is_lazy:
+        return replace(lists, plan=refuse_without_training(lists.plan, judged))
+    queries = learnt_from.select("query_id").unique()
+    if collect(queries.join(qrels, on="query_id", how="semi"), "in-memory").height == 0:
+        raise OptionError(NOTHING_SHARED)
+    return lists
 
 
 def _one_system(run: Any, name: str, duplicates: Duplicates) -> pl.DataFrame | pl.LazyFrame:
@@ -297,27 +372,6 @@ def _one_system(run: Any, name: str, duplicates: Duplicates) -> pl.DataFrame | p
             "fuse, not a mapping that holds it"
         )
     return frame.drop("system")
-
-
-def weight_of(names: list[str], weights: Weights | None) -> pl.Expr:
-    """The weight of a row's system."""
-    if weights is None:
-        return pl.lit(1.0)
-    if not isinstance(weights, Mapping):
-        if len(weights) != len(names):
-            raise OptionError(
-                f"there are {len(weights)} weights for "
-                + (f"{len(names)} runs" if names else "a column of systems: name each system's")
-            )
-        weights = dict(zip(names, weights, strict=True))
-    lacking = [name for name in names if name not in weights]
-    strange = [name for name in weights if names and name not in names]
-    if lacking or strange:
-        raise OptionError(f"weights lack {lacking} and name {strange}, which are no runs")
-    system, weight = list(weights), [float(w) for w in weights.values()]
-    if not all(w == w for w in weight):
-        raise OptionError("a weight is NaN")
-    return pl.col("system").replace_strict(system, weight, return_dtype=pl.Float64)
 
 
 def _qrels_plan(qrels: Any) -> pl.LazyFrame:

@@ -11,8 +11,10 @@ come, and documents that hold the same ranks in different systems are tied.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 
 import polars as pl
@@ -65,13 +67,16 @@ class Recipe:
         lists that have the document) into the final one, where the score depends on the query's
         other documents; called with the rows of all lists.
     learn
-        Adds to the rows of all lists what was learnt from judged lists; see `fusion_trained`.
+        Adds to the rows of all lists what was learnt from judged lists; see `trained`.
+    finite
+        Whether scores that are read must be finite.
     """
 
     each: pl.Expr
     together: pl.Expr = total
     finish: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
     learn: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
+    finite: bool = True
 
     def reads(self, column: str) -> bool:
         """Whether a column of the lists is looked at."""
@@ -161,18 +166,19 @@ def _steps(first: int, last: int, step: int, per: float = 1.0) -> tuple[float, .
     return tuple(i / per for i in range(first, last + 1, step))
 
 
-def _at_least_0(name: str, value: float, upper: float | None = None) -> None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or value < 0 or (upper is not None and value > upper):
-        limits = "at least 0" if upper is None else f"between 0 and {upper:g}"
-        raise OptionError(f"{name} must be a number {limits}, not {value!r}")
+def _at_least_0(name: str, value: Any, upper: float = math.inf) -> float:
+    """A finite number of any library as one of Python, once it is within its limits."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not 0 <= value <= upper:
+        limits = "at least 0" if upper == math.inf else f"between 0 and {upper:g}"
+        raise OptionError(f"{name} must be a finite number {limits}, not {value!r}")
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 @fusion(aliases=("reciprocal_rank_fusion",), grid={"k": tuple(range(10, 101, 10))})
 def rrf(k: float = 60) -> Recipe:
     """Sum of 1 / (k + rank). Source: Cormack et al. 2009."""
-    _at_least_0("k", k)
-    return Recipe(1 / (k + RANK))
+    return Recipe(1 / (_at_least_0("k", k) + RANK))
 
 
 @fusion()
@@ -193,8 +199,8 @@ def log_isr() -> Recipe:
 @fusion(grid={"sigma": _steps(1, 100, 1, 100)})
 def logn_isr(sigma: float = 0.01) -> Recipe:
     """Sum of 1 / rank², times ln(number of lists + sigma). Source: Mourão et al. 2015."""
-    _at_least_0("sigma", sigma, 1)
-    return Recipe(_inverse_square, total * (n_lists + sigma).log())
+    more = _at_least_0("sigma", sigma, 1)
+    return Recipe(_inverse_square, total * (n_lists + more).log())
 
 
 _inverse_square = 1 / RANK.cast(pl.Float64) ** 2
@@ -221,20 +227,20 @@ def comb_anz() -> Recipe:
 @fusion(aliases=("gmnz",), grid={"gamma": _steps(1, 100, 1, 100)})
 def comb_gmnz(gamma: float = 1.0) -> Recipe:
     """Sum of the scores, times the number of lists to the power gamma. Source: Lee 1997."""
-    _at_least_0("gamma", gamma)
-    return Recipe(SCORE, total * n_lists.cast(pl.Float64).pow(gamma))
+    power = _at_least_0("gamma", gamma)
+    return Recipe(SCORE, total * n_lists.cast(pl.Float64).pow(power))
 
 
 @fusion(aliases=("max",))
 def comb_max() -> Recipe:
     """Highest of the scores. Source: Fox and Shaw 1993."""
-    return Recipe(SCORE, VALUE.max())
+    return Recipe(SCORE, VALUE.max(), finite=False)
 
 
 @fusion(aliases=("min",))
 def comb_min() -> Recipe:
     """Lowest of the scores of the lists that have the document. Source: Fox and Shaw 1993."""
-    return Recipe(SCORE, VALUE.min())
+    return Recipe(SCORE, VALUE.min(), finite=False)
 
 
 @fusion(aliases=("med", "comb_median", "median"))
@@ -264,7 +270,7 @@ def mixed() -> Recipe:
 @fusion(aliases=("rank_biased_centroid",), grid={"phi": _steps(1, 99, 1, 100)})
 def rbc(phi: float = 0.8) -> Recipe:
     """Sum of (1 - phi) phi^(rank - 1). Source: Bailey et al. 2017."""
-    _at_least_0("phi", phi, 1)
+    phi = _at_least_0("phi", phi, 1)
     return Recipe((1 - phi) * pl.lit(float(phi)).pow(RANK - 1))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.errors import OptionError, did_you_mean
-from evalframe.frames import Duplicates
+from evalframe.errors import OptionError, RowError, did_you_mean, first_rows
+from evalframe.frames import Duplicates, fails_where
 from evalframe.inputs import run_frame
 from evalframe.ranking.ties import TieRule, Ties
 
@@ -22,6 +22,7 @@ __all__ = [
     "NORMALISATIONS",
     "Normalisation",
     "complete",
+    "finite_scores",
     "normalise",
     "place_in_list",
     "read_normalisation",
@@ -29,6 +30,7 @@ __all__ = [
 
 LEAST = 1e-9
 """What a list is divided by at least, so that a list of equal scores stays finite."""
+INFINITE = "norm='rank' and methods that read ranks, such as 'rrf', can hold them"
 
 SCORE, RANK = pl.col("score"), pl.col("rank")
 # Sums are taken from the least score up, so that the order of rows changes no bit.
@@ -169,6 +171,8 @@ def normalise(
     ------
     OptionError
         The method is not known.
+    RowError
+        A score is infinite, unless the method reads ranks only (`rank` and `borda`).
 
     Notes
     -----
@@ -181,7 +185,7 @@ def normalise(
     """
     chosen = read_normalisation(method)
     frame = run_frame(run, duplicates=duplicates)
-    plan = frame.lazy()
+    plan = (frame if chosen.reads_ranks else finite_scores(frame)).lazy()
     names = plan.collect_schema().names()
     keys: list[str] = [name for name in ("system", "query_id") if name in names]
     rule = TieRule.of(ties, names)
@@ -208,6 +212,20 @@ def read_normalisation(name: str) -> Normalisation:
         hint = did_you_mean(wanted, spellings) or f"; choose one of {offered}, or None"
         raise OptionError(f"unknown normalisation {name!r}{hint}")
     return spellings[wanted]
+
+
+def finite_scores(run: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame | pl.LazyFrame:
+    """Refuse infinite scores, of which no difference or sum can be taken; a plan fails by them."""
+    if isinstance(run, pl.LazyFrame):
+        message = f"an infinite score in the run; {INFINITE}"
+        return run.with_columns(fails_where(SCORE.is_infinite(), message, "score", pl.Float64()))
+    rows = run.with_row_index("row").filter(SCORE.is_infinite())
+    if rows.height:
+        raise RowError(
+            f"{rows.height} rows have an infinite score; {INFINITE}. First rows:\n"
+            f"{first_rows(rows)}"
+        )
+    return run
 
 
 def place_in_list(plan: pl.LazyFrame, keys: list[str], rule: TieRule) -> pl.LazyFrame:

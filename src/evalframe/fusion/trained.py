@@ -11,13 +11,25 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from numbers import Real
 
 import polars as pl
 
-from evalframe.errors import OptionError
+from evalframe.errors import OptionError, whole_number
+from evalframe.frames import fails_where
 from evalframe.fusion.methods import Recipe, fusion, sum_in_order
 
-__all__ = ["bayesfuse", "mapfuse", "posfuse", "probfuse", "segfuse", "slidefuse", "training_lists"]
+__all__ = [
+    "NOTHING_SHARED",
+    "bayesfuse",
+    "mapfuse",
+    "posfuse",
+    "probfuse",
+    "refuse_without_training",
+    "segfuse",
+    "slidefuse",
+    "training_lists",
+]
 
 BAYES_BORDERS = (0, 5, 10, 15, 20, 30, 100, 200, 500, 1000)
 """Ranks between which BayesFuse takes a system to be equally good."""
@@ -30,9 +42,15 @@ RANK, N_LISTED, HIT = pl.col("rank"), pl.col("n_listed"), pl.col("hit")
 PLACE = RANK.cast(pl.Int64)
 LEARNT = pl.col("learnt")
 
+NOTHING_SHARED = (
+    "the training qrels judge no query of the runs to learn from: are the query_ids the same?"
+)
+
 
 def training_lists(lists: pl.LazyFrame, qrels: pl.LazyFrame, rel: float | None) -> pl.LazyFrame:
     """The lists of judged queries, with `hit`, `n_relevant` and `n_queries`."""
+    if rel is not None and (not isinstance(rel, Real) or isinstance(rel, bool) or rel != rel):
+        raise OptionError(f"rel must be a grade, not {rel!r}")
     grade = pl.col("relevance")
     is_hit = grade > 0 if rel is None else grade >= max(rel, 0)
     hits = qrels.filter(is_hit).select("query_id", "doc_id", hit=pl.lit(1.0))
@@ -44,6 +62,13 @@ def training_lists(lists: pl.LazyFrame, qrels: pl.LazyFrame, rel: float | None) 
         .with_columns(HIT.fill_null(0.0))
         .join(n_queries, how="cross")
     )
+
+
+def refuse_without_training(lists: pl.LazyFrame, judged: pl.LazyFrame) -> pl.LazyFrame:
+    """The rows of all lists, whose plan fails where there is nothing to learn from."""
+    counted = judged.select(n_judged=pl.len())
+    failing = fails_where(pl.col("n_judged") == 0, NOTHING_SHARED, "query_id", pl.String())
+    return lists.join(counted, how="cross").with_columns(failing).drop("n_judged")
 
 
 @fusion(trained=True)
@@ -63,7 +88,7 @@ def posfuse() -> Recipe:
 @fusion(trained=True, grid={"w": tuple(range(1, 31))})
 def slidefuse(w: int = 5) -> Recipe:
     """As `posfuse`, with the mean over the ranks from w before to w after. Source: Lillis 2008."""
-    _whole("w", w, 0)
+    w = whole_number("w", w, 0)
 
     def learn(lists: pl.LazyFrame, judged: pl.LazyFrame) -> pl.LazyFrame:
         at_rank = judged.group_by("system", PLACE.alias("upto")).agg(share=HIT.sum() / pl.len())
@@ -99,7 +124,7 @@ def probfuse(n_segments: int = 10) -> Recipe:
 
     Every list is cut into segments of ⌈n / n_segments⌉ places. Source: Lillis et al. 2006.
     """
-    _whole("n_segments", n_segments, 1)
+    n_segments = whole_number("n_segments", n_segments)
     size = (N_LISTED.cast(pl.Int64) + n_segments - 1) // n_segments
     segment = ((PLACE - 1) // size).alias("segment")
 
@@ -186,8 +211,3 @@ def _least_from_all(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
     return fused.join(n_systems, how="cross").with_columns(
         score=pl.col("score") + pl.col("n_systems") * LEAST_ODDS
     )
-
-
-def _whole(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")

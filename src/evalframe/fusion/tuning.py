@@ -7,18 +7,21 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import polars as pl
 
+from evalframe.columns import RUN
 from evalframe.engine import collect
-from evalframe.errors import OptionError
-from evalframe.frames import Duplicates
-from evalframe.fusion.fusing import Weights, combine, fuse, lists_of, recipe_of, weight_of
+from evalframe.errors import OptionError, whole_number
+from evalframe.frames import Duplicates, refuse_duplicates
+from evalframe.fusion.fusing import combine, fuse, lists_of, recipe_of
 from evalframe.fusion.methods import Method, read_method
 from evalframe.fusion.normalising import read_normalisation
 from evalframe.fusion.trained import training_lists
-from evalframe.metrics import parse
+from evalframe.fusion.weights import named_weights, weight_of
+from evalframe.metrics import Metric, parse
 from evalframe.progress import tracked
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
@@ -88,7 +91,7 @@ def tune(
     runs: Any,
     qrels: Any,
     method: str = "wsum",
-    metric: str = "ndcg@10",
+    metric: str | Metric = "ndcg@10",
     *,
     grid: Mapping[str, Iterable[Any]] | None = None,
     norm: str | None = "min_max",
@@ -129,8 +132,8 @@ def tune(
     Raises
     ------
     OptionError
-        The grid has no setting or names what the method does not have, or too few queries are left
-        for training.
+        The grid has no setting or names what the method does not have; or the runs have none of the
+        queries that settings are chosen by.
 
     Examples
     --------
@@ -142,7 +145,7 @@ def tune(
     >>> found.best, found.test
     ({'weights': {'good': 1.0, 'bad': 0.0}}, 1.0)
     """
-    chosen = read_method(method)
+    chosen, metric = read_method(method), _one_metric(metric)
     prepared = prepare(qrels)
     train_ids, test_ids = _split(prepared.query_ids.to_list(), test, seed)
     recipe = recipe_of(chosen, {}, None)
@@ -152,12 +155,16 @@ def tune(
         prepared.queries.lazy().select("query_id"), on="query_id", how="semi"
     )
     rows = collect(judged_lists)
+    refuse_duplicates(rows, RUN)
+    _refuse_strangers(rows, train_ids)
     names = lists.names or rows["system"].unique().sort().to_list()
     settings = list(_settings(chosen, grid, names))
     train_qrels, test_qrels = (_part_of(prepared, ids) for ids in (train_ids, test_ids))
-    learnt_from = training_lists(rows.lazy(), train_qrels.lazy(), rel) if chosen.trained else None
+    learnt_from = (
+        training_lists(rows.lazy(), train_qrels.qrels.lazy(), rel) if chosen.trained else None
+    )
 
-    def value(setting: dict[str, Any], ids: list[str], judgements: pl.DataFrame) -> float:
+    def value(setting: dict[str, Any], ids: list[str], judgements: PreparedQrels) -> float:
         parameters = {name: v for name, v in setting.items() if name != "weights"}
         of_setting = recipe_of(chosen, parameters, None)
         seen = rows.lazy().filter(pl.col("query_id").is_in(ids))
@@ -182,13 +189,14 @@ def tune(
         train_queries=train_ids,
         test_queries=test_ids,
         seed=seed,
-        train_qrels=train_qrels if chosen.trained else None,
+        train_qrels=train_qrels.qrels if chosen.trained else None,
     )
 
 
 def _split(query_ids: list[str], test: float, seed: int) -> tuple[list[str], list[str]]:
     """The query_ids of the training part and of the other, each in order."""
-    is_number = isinstance(test, int | float) and not isinstance(test, bool)
+    seed = whole_number("seed", seed, None)
+    is_number = isinstance(test, Real) and not isinstance(test, bool)
     if not is_number or not 0 <= test < 1:
         raise OptionError(f"test must be a share of the queries in [0, 1), not {test!r}")
     ordered = sorted(query_ids)
@@ -197,8 +205,29 @@ def _split(query_ids: list[str], test: float, seed: int) -> tuple[list[str], lis
     return [q for q in ordered if q not in kept], [q for q in ordered if q in kept]
 
 
-def _part_of(prepared: PreparedQrels, query_ids: list[str]) -> pl.DataFrame:
-    return prepared.qrels.filter(pl.col("query_id").is_in(query_ids))
+def _part_of(prepared: PreparedQrels, query_ids: list[str]) -> PreparedQrels:
+    """The judgements of some queries, with all that is known of them."""
+    pairs = prepared.pairs.filter(pl.col("query_id").is_in(query_ids))
+    return PreparedQrels(pairs.with_columns(query=pl.col("query_id").rle_id()))
+
+
+def _one_metric(metric: str | Metric) -> str:
+    """The spelling of the metric that is made best."""
+    if isinstance(metric, Metric):
+        return str(metric)
+    if not isinstance(metric, str):
+        raise OptionError(f"tune makes one metric best: name it by a string, not by {metric!r}")
+    return metric
+
+
+def _refuse_strangers(rows: pl.DataFrame, train_ids: list[str]) -> None:
+    """Refuse runs that have none of the queries that settings are chosen by."""
+    if not rows["query_id"].is_in(train_ids).any():
+        part = "training queries" if rows.height else "judged queries"
+        raise OptionError(
+            f"the runs have none of the {len(train_ids)} {part}: are the query_ids the same? "
+            f"Judged are {train_ids[:3]} and so on"
+        )
 
 
 def _settings(
@@ -209,6 +238,8 @@ def _settings(
         grid = dict(method.grid)
         if method.weighted:
             grid = {**grid, "weights": _shares(len(names))}
+    if not isinstance(grid, Mapping):
+        raise OptionError(f"grid must be a mapping parameter → values to try, not {grid!r}")
     known = [*method.parameters, *(["weights"] if method.weighted else [])]
     strange = [name for name in grid if name not in known]
     if strange:
@@ -216,23 +247,21 @@ def _settings(
             f"fusion method {method.name!r} has no parameter {strange[0]!r} to tune; it has "
             + (", ".join(known) or "none")
         )
-    values = {name: list(tried) for name, tried in grid.items()}
+    values = {name: _values(name, tried) for name, tried in grid.items()}
     empty = [name for name, tried in values.items() if not tried]
     if empty:
         raise OptionError(f"the grid has no value for {empty[0]!r}")
     for combination in itertools.product(*values.values()):
         setting = dict(zip(values, combination, strict=True))
         if "weights" in setting:
-            setting["weights"] = _named(setting["weights"], names)
+            setting["weights"] = named_weights(names, setting["weights"], "weights in the grid")
         yield setting
 
 
-def _named(weights: Weights, names: list[str]) -> dict[str, float]:
-    if not isinstance(weights, Mapping):
-        if len(weights) != len(names):
-            raise OptionError(f"there are {len(weights)} weights in the grid for {len(names)} runs")
-        weights = dict(zip(names, weights, strict=True))
-    return {name: float(weight) for name, weight in weights.items()}
+def _values(name: str, tried: Any) -> list[Any]:
+    if isinstance(tried, str | Mapping) or not isinstance(tried, Iterable):
+        raise OptionError(f"grid={{{name!r}: {tried!r}}} needs a list of values to try")
+    return list(tried)
 
 
 def _shares(n: int) -> list[tuple[float, ...]]:

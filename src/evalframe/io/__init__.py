@@ -50,6 +50,7 @@ def read_qrels(
     *,
     columns: Mapping[str, str] | None = None,
     duplicates: Duplicates = "error",
+    subtopics: bool = False,
     on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.DataFrame:
@@ -67,6 +68,9 @@ def read_qrels(
         `column_0`, `column_1`, … in a table without a header.
     duplicates
         See `evalframe.frames.Duplicates`.
+    subtopics
+        Read the second column of TREC qrels as `subtopic`, as in those of the diversity tasks.
+        Other formats have a column of that name, which is read in any case.
     on_bad_line
         `"skip"` leaves lines out that do not fit and warns with their number; by default they are
         an error that shows the first ten.
@@ -87,6 +91,7 @@ def read_qrels(
         "qrels",
         columns=columns,
         duplicates=duplicates,
+        subtopics=subtopics,
         on_bad_line=on_bad_line,
         storage_options=storage_options,
     )
@@ -96,6 +101,7 @@ def scan_qrels(
     path: PathLike,
     *,
     columns: Mapping[str, str] | None = None,
+    subtopics: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of relevance judgements, for tables larger than memory; see `read_qrels`.
@@ -103,7 +109,9 @@ def scan_qrels(
     Only the first lines are looked at now. A line further down that does not fit, a null id or a
     NaN fails the plan when it is collected. Duplicates are not looked for.
     """
-    return scan_kind(path, "qrels", columns=columns, storage_options=storage_options)
+    return scan_kind(
+        path, "qrels", columns=columns, subtopics=subtopics, storage_options=storage_options
+    )
 
 
 def write_qrels(
@@ -113,7 +121,7 @@ def write_qrels(
 
     `.parquet`, `.arrow`, `.jsonl`, `.json`, `.tsv`, `.csv`, and `.trec` (also `.txt`, `.run`,
     `.qrels`); `.gz` and `.zst` after a text format compress it. The file is written beside its
-    name and then renamed.
+    name and then renamed. TREC's second column is the `subtopic` where the qrels have one, else 0.
 
     Raises
     ------
@@ -121,6 +129,8 @@ def write_qrels(
         The file exists and `overwrite` is not set.
     RowError
         The format cannot hold an id as it is.
+    OptionError
+        The format cannot hold subtopics (`.json`), or the suffix names no format.
     """
     write_kind(qrels, path, "qrels", overwrite=overwrite)
 

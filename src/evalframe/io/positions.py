@@ -12,6 +12,7 @@ from evalframe.errors import ReadError
 __all__ = ["Positions", "is_number", "is_whole", "positions"]
 
 QRELS = ("query_id", "", "doc_id", "relevance")
+BY_SUBTOPIC = ("query_id", "subtopic", "doc_id", "relevance")
 RUN = ("query_id", "", "doc_id", "rank", "score", "system")
 WORDS = {1: "one column", 2: "two columns", 3: "three columns", 4: "four columns",
          5: "five columns", 6: "six columns"}  # fmt: skip
@@ -30,8 +31,12 @@ class Positions:
     """Whether further words may follow on a line (six-column runs)."""
 
 
-def positions(rows: Sequence[Sequence[str]], kind: Kind, path: str) -> Positions:
+def positions(
+    rows: Sequence[Sequence[str]], kind: Kind, path: str, subtopics: bool = False
+) -> Positions:
     """Name the columns of a qrels or run table from the rows of a sample.
+
+    The second of four columns of qrels is the subtopic where `subtopics` are asked for.
 
     Raises
     ------
@@ -43,6 +48,8 @@ def positions(rows: Sequence[Sequence[str]], kind: Kind, path: str) -> Positions
     width = Counter(min(len(row), 7) for row in rows).most_common(1)[0][0]
     usual = [row for row in rows if min(len(row), 7) == width]
     names = _qrels(usual, width, path) if kind == "qrels" else _run(usual, width, path)
+    if subtopics:
+        names = _by_subtopic(names, path, rows)
     return Positions(
         names=names,
         whole="relevance" in names and _all(is_whole, usual, names.index("relevance")),
@@ -77,6 +84,17 @@ def _qrels(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, .
             f"Read it with read_run. {_shown(rows)}"
         )
     raise _unclear(path, width, rows, "qrels have four: query_id, iteration, doc_id, relevance")
+
+
+def _by_subtopic(
+    names: tuple[str, ...], path: str, rows: Sequence[Sequence[str]]
+) -> tuple[str, ...]:
+    if names != QRELS:
+        raise ReadError(
+            f"{path}: {_words(len(names))}: none of them is the subtopic; qrels by subtopic have "
+            f"four: query_id, subtopic, doc_id, relevance. {_shown(rows)}"
+        )
+    return BY_SUBTOPIC
 
 
 def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:

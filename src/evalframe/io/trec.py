@@ -1,5 +1,8 @@
 """TREC's qrels (four columns) and runs (six columns), separated by any white space.
 
+The second column of qrels is read by nobody, but for the diversity tasks, whose qrels name there
+the subtopic that a document is judged for.
+
 White space is what C's `isspace` takes for it, as in trec_eval, so an id may hold any other
 character, Unicode spaces and quotes included. A `#` at the start of a line makes it a comment; ids
 may hold `#` elsewhere. A file that keeps to one separator is read by `scan_csv`, with a guard in
@@ -38,19 +41,22 @@ def read_trec(
     *,
     system: bool = False,
     ranks: bool = True,
+    subtopics: bool = False,
     on_bad_line: OnBadLine = "error",
 ) -> pl.DataFrame:
     """Read TREC qrels or runs into the house's columns; nothing else is checked here."""
-    found = _positions(source, kind)
+    found = _positions(source, kind, subtopics)
     found = found if ranks else replace(found, ranked=False)
     separator = _separator(source, found)
     frame = _fast_frame(source, found, separator, system) if separator else None
     return _slow_frame(source, kind, found, system, on_bad_line) if frame is None else frame
 
 
-def scan_trec(source: Source, kind: Ranked, *, system: bool = False) -> pl.LazyFrame:
+def scan_trec(
+    source: Source, kind: Ranked, *, system: bool = False, subtopics: bool = False
+) -> pl.LazyFrame:
     """Plan the reading of TREC qrels or runs; a line that does not fit fails the plan."""
-    found = _positions(source, kind)
+    found = _positions(source, kind, subtopics)
     separator = _separator(source, found)
     if separator:
         plan = _fast_plan(source, found, separator, system, ANYTHING)
@@ -70,12 +76,13 @@ def write_trec(
     Raises
     ------
     RowError
-        An id that the format cannot hold: empty, with white space or NUL, or a query id that
-        begins with `#`.
+        An id or a subtopic that the format cannot hold: empty, with white space or NUL, or a
+        query id that begins with `#`.
     """
     _refuse_ids(frame)
     if kind == "qrels":
-        table = frame.select("query_id", pl.lit("0").alias("iteration"), "doc_id", "relevance")
+        second = pl.col("subtopic") if "subtopic" in frame.columns else pl.lit("0")
+        table = frame.select("query_id", second.alias("second"), "doc_id", "relevance")
     else:
         system = pl.col("system") if "system" in frame.columns else pl.lit(tag)
         ranked = frame if "rank" in frame.columns else _ranked(frame)
@@ -95,14 +102,14 @@ def write_trec(
         )
 
 
-def _positions(source: Source, kind: Kind) -> Positions:
+def _positions(source: Source, kind: Kind, subtopics: bool) -> Positions:
     lines = source.lines()
     if len(source.head) >= 1 << 16 and b"\n" not in source.head:
         raise ReadError(
             f"{source.name}: no line ends in the first {len(source.head):,} bytes; "
             f"this is no {kind} table"
         )
-    return positions([_split(line) for line in lines], kind, source.name)
+    return positions([_split(line) for line in lines], kind, source.name, subtopics)
 
 
 def _split(line: str) -> list[str]:
@@ -164,7 +171,8 @@ def _fast_plan(
         plan = plan.with_columns(pl.col(names).str.strip_chars(" ")).with_columns(
             pl.col(name).cast(dtype, strict=False) for name, dtype in numbers.items()
         )
-    ids = ["query_id", "doc_id", *(["system"] if system and "system" in names else [])]
+    wanted = ["query_id", "doc_id", "subtopic", *(["system"] if system else [])]
+    ids = [name for name in wanted if name in names]
     plan = plan.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in (*ids, names[-1])))
     last = pl.col(names[-1])
     tested = names if tag is None else ["query_id", "doc_id", *numbers]
@@ -286,11 +294,13 @@ def _columns(found: Positions, system: bool) -> list[str]:
     wanted = ["system"] if system else []
     wanted += ["query_id", "doc_id", "relevance", "score"]
     wanted += ["rank"] if found.ranked else []
+    wanted += ["subtopic"]
     return [name for name in wanted if name in found.names]
 
 
 def _refuse_ids(frame: pl.DataFrame) -> None:
-    ids = [name for name in ("system", "query_id", "doc_id") if name in frame.columns]
+    known = ("system", "query_id", "doc_id", "subtopic")
+    ids = [name for name in known if name in frame.columns]
     tests = [
         (pl.col(name) == "") | pl.col(name).str.contains_any([*NOT_IN_IDS, "\n"]) for name in ids
     ]

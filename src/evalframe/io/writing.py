@@ -59,6 +59,7 @@ def write_kind(
     elif suffix in (".jsonl", ".ndjson"):
         write_jsonl(table, path, overwrite=overwrite)
     elif suffix == ".json" and not packed:
+        _refuse_subtopics(table, path)
         write_json(NESTED[kind](table), path, overwrite=overwrite)
     elif suffix in (".tsv", ".csv"):
         mark = "\t" if suffix == ".tsv" else ","
@@ -71,4 +72,13 @@ def write_kind(
             f"{os.fspath(path)}: the suffix does not say in which format to write {kind}; "
             f"offered are .parquet, .arrow, .jsonl, .json, .tsv, .csv{trec}, "
             "with .gz or .zst after the text formats"
+        )
+
+
+def _refuse_subtopics(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Refuse what `{query_id: {doc_id: grade}}` would lose."""
+    if "subtopic" in table.columns:
+        raise OptionError(
+            f"{os.fspath(path)}: JSON of the form {{query_id: {{doc_id: grade}}}} has no place for "
+            "subtopics; write .jsonl, .parquet, .tsv or .trec instead"
         )
