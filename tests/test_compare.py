@@ -15,6 +15,7 @@ from scipy import stats
 import evalframe as evf
 from evalframe.comparing.compare import compare, compare_frames
 from evalframe.comparing.comparison_report import Comparison
+from evalframe.comparing.influence import leave_one_out
 from evalframe.comparing.regression import assert_no_regression
 from evalframe.errors import (
     ColumnError,
@@ -360,8 +361,10 @@ def test_systems_that_are_alike_and_single_queries_have_defined_answers(test: st
         qrels, {"x": alike, "y": alike, "z": alike}, ["success@5", "mrr"], test=test, **quick
     )
     pairs = found.pairs.select("difference", "low", "high", "effect_size", "sd", "p", "p_corrected")
-    assert pairs.unique().rows() == [(0, 0, 0, 0, 0, 1, 1)]
-    assert found.summary.select("mean", "low", "high", "sd").unique().rows() == [(0, 0, 0, 0)]
+    end = None if n == 1 else 0
+    assert pairs.unique().rows() == [(0, end, end, 0, 0, 1, 1)]
+    summary = found.summary.select("mean", "low", "high", "sd")
+    assert summary.unique().rows() == [(0, end, end, 0)]
     assert found.power()["queries_needed"].null_count() == found.pairs.height
     assert not found.pairs["significant"].any()
 
@@ -377,7 +380,7 @@ def test_systems_without_a_query_in_common_are_not_tested() -> None:
 def test_one_system_alone_has_intervals_and_no_pairs() -> None:
     found = compare({"q": {"a": 1}}, {"x": {"q": ["a"]}}, ["mrr"], **quick)
     assert found.pairs.height == 0
-    assert found.summary.select("mean", "low", "high").row(0) == (1, 1, 1)
+    assert found.summary.select("mean", "low", "high").row(0) == (1, None, None)
     assert "x" in repr(found)
 
 
@@ -401,6 +404,7 @@ def test_power_says_how_many_queries_a_difference_needs() -> None:
     )  # fmt: skip
     assert power == pytest.approx(0.8, abs=1e-6)
     assert row["queries_needed"] > 1
+    assert (row["alpha"], row["power"]) == (0.05, 0.8)
 
 
 def test_what_cannot_be_compared_is_refused_with_a_reason() -> None:
@@ -460,7 +464,7 @@ def test_a_regression_names_the_queries_that_dropped_most() -> None:
 def test_with_alpha_a_drop_must_be_significant_to_count() -> None:
     new, old = dropped(10, 0.25)
     assert assert_no_regression(new, old, alpha=0.05)
-    with pytest.raises(RegressionError, match=r"\(p = 0.0625\)"):
+    with pytest.raises(RegressionError, match=r"\(p = 0.0625, one-sided randomisation, exact;"):
         assert_no_regression(new, old, alpha=0.1)
     with pytest.raises(RegressionError):
         assert_no_regression(new, old, alpha=0.05, test="t")
@@ -480,7 +484,7 @@ def test_a_query_that_is_lost_is_a_regression() -> None:
 def test_a_rise_of_what_should_be_low_is_tested_in_its_own_direction() -> None:
     old = frame({str(i): 0.5 for i in range(10)}, "unjudged@10")
     higher = old.with_columns(pl.col("unjudged@10") + 0.25)
-    with pytest.raises(RegressionError, match=r"\(p = 0\.0009766\)"):
+    with pytest.raises(RegressionError, match=r"\(p = 0\.0009766, one-sided"):
         assert_no_regression(higher, old, alpha=0.05)
     assert assert_no_regression(old, higher, alpha=0.05)
 
@@ -495,3 +499,94 @@ def test_the_gate_takes_reports_and_refuses_what_it_does_not_know() -> None:
         assert_no_regression(new, old, max_drop={"map": 0.1})
     with pytest.raises(OptionError, match="max_drop must be a number of at least 0"):
         assert_no_regression(new, old, max_drop=-0.1)
+
+
+@pytest.mark.parametrize("test", ["randomisation", "t", "wilcoxon", "sign"])
+def test_rounding_wins_no_query(test: str) -> None:
+    """0.1 + 0.2 and 0.3 are the same value, in the counts, the test, the gate and the influence."""
+    a, b = frame({str(i): 0.1 + 0.2 for i in range(30)}), frame({str(i): 0.3 for i in range(30)})
+    found = compare_frames(a, b, test=test, **quick)
+    wanted = {"difference": 0.0, "wins": 0, "ties": 30, "losses": 0, "p": 1.0, "effect_size": 0.0}
+    assert {name: found.pairs[name].item() for name in wanted} == wanted
+    assert not leave_one_out(found)["flips"].any()
+    assert assert_no_regression(b, a, alpha=0.05, test=test).pairs["p"].item() == 1.0
+    real = a.with_columns(pl.col("m") + 1e-9)
+    assert compare_frames(real, b, **quick).pairs["wins"].item() == 30
+
+
+def test_a_gate_that_compared_nothing_fails() -> None:
+    old, new = frame({"1": 0.5}, "mrr"), frame({"2": 0.5}, "mrr")
+    with pytest.raises(RegressionError, match="mrr: no query has a value in both"):
+        assert_no_regression(new, old, missing="drop")
+    never = pl.lit(None, dtype=pl.Float64).alias("other")
+    both = old.with_columns(never)
+    assert assert_no_regression(both, both).pairs["n"].to_list() == [1, 0]
+    with pytest.raises(RegressionError, match="other: no query"):
+        assert_no_regression(both, both, ["mrr", "other"])
+
+
+def test_a_metric_that_is_lost_is_a_regression() -> None:
+    old = frame({"1": 0.5}, "mrr").with_columns(map=0.5)
+    with pytest.raises(RegressionError, match="map: old has this metric and new has none"):
+        assert_no_regression(old.drop("map"), old)
+    assert assert_no_regression(old, old.drop("map")).metrics == ["mrr"]
+    assert assert_no_regression(old.drop("map"), old, missing="drop").metrics == ["mrr"]
+    assert assert_no_regression(old.drop("map"), old, ["mrr"]).metrics == ["mrr"]
+
+
+def test_of_a_rag_report_its_own_metrics_alone_are_compared() -> None:
+    gold = {"reference": "four", "response": "four"}
+    rows = [{"query_id": str(i), "latency": float(i), **gold} for i in range(3)]
+    old = evaluate_rag(rows, metrics=["token_f1", "exact_match"])
+    slower = [row | {"latency": 9.0} for row in rows]
+    new = evaluate_rag(slower, metrics=["token_f1", "exact_match"])
+    assert sorted(assert_no_regression(old, new).metrics) == ["exact_match", "token_f1"]
+    assert sorted(compare_frames(new, old, **quick).metrics) == ["exact_match", "token_f1"]
+    fewer = evaluate_rag(rows, metrics=["token_f1"])
+    with pytest.raises(RegressionError, match="exact_match: old has this metric"):
+        assert_no_regression(fewer, old)
+
+
+def test_a_metric_named_as_low_is_one_name_and_must_be_compared() -> None:
+    old, new = frame({"1": 1.0, "2": 1.0}, "latency"), frame({"1": 2.0, "2": 2.0}, "latency")
+    assert compare_frames(new, old, lower_is_better="latency", **quick).best["system"][0] == "b"
+    with pytest.raises(RegressionError, match="latency rose"):
+        assert_no_regression(new, old, lower_is_better="latency")
+    with pytest.raises(MetricError, match=r"lower_is_better names 'latncy'.*mean 'latency'"):
+        compare_frames(new, old, lower_is_better=["latncy"])
+
+
+def test_the_gate_says_how_its_p_came_about() -> None:
+    old = frame({str(i): 0.5 + i / 100 for i in range(20)}, "mrr").with_columns(map=0.5)
+    new = old.with_columns(mrr=pl.col("mrr") - 0.25)
+    how = "one-sided randomisation, Monte Carlo, 500 resamples, seed 3; holm correction, metrics: 2"
+    with pytest.raises(RegressionError) as caught:
+        assert_no_regression(new, old, alpha=0.05, resamples=500, seed=3)
+    assert how in str(caught.value)
+    assert f"(p = {2 / 501:.4g}, " in str(caught.value)
+    with pytest.raises(RegressionError, match=r"\(p = .*, one-sided sign, exact\)"):
+        assert_no_regression(new, old, alpha=0.05, test="sign", correction="none")
+
+
+def test_names_keys_and_metrics_that_would_lose_something_are_refused() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
+    with pytest.raises(OptionError, match="two runs have the same name"):
+        compare(qrels, {1: run, "1": run})
+    with pytest.raises(OptionError, match="baseline must be the name"):
+        compare(qrels, {"1": run, "2": run}, baseline=1)
+    one = frame({"1": 0.5})
+    for key in ("system", "metric", "value"):
+        with pytest.raises(OptionError, match=f"key='{key}'"):
+            compare_frames(*[one.rename({"query_id": key})] * 2, key=key)
+    with pytest.raises(ColumnError, match="no id"):
+        compare_frames(*[one.with_columns(pl.concat_list("query_id").alias("k"))] * 2, key="k")
+    with pytest.raises(OptionError, match="seed="):
+        compare(qrels, {"x": run}, seed=2**70)
+    both = {"x": run, "y": run}
+    assert compare(qrels, both, (m for m in ["mrr", "map"]), **quick).metrics == ["mrr", "map"]
+
+
+def test_a_name_of_two_lines_is_shown_in_one() -> None:
+    found = compare({"q": {"a": 1}}, {"two\nlines": {"q": ["a"]}, "x": {"q": ["a"]}}, ["mrr"])
+    assert found.systems[0] == "two\nlines"
+    assert found.table()["system"].to_list() == ["two\\nlines (a)", "x (b)"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 
 import polars as pl
@@ -23,7 +24,14 @@ from evalframe.comparing.compare import compare
 from evalframe.comparing.explaining import explain_difference
 from evalframe.comparing.honest import tie_sensitivity, unjudged_bounds
 from evalframe.comparing.influence import leave_one_out
-from evalframe.errors import EmptyError, EvalframeError, FrameError, MetricError, OptionError
+from evalframe.errors import (
+    EmptyError,
+    EvalframeError,
+    FrameError,
+    MetricError,
+    OptionError,
+    RowError,
+)
 
 from .cases import collection, qrels_table, run_table
 
@@ -107,7 +115,7 @@ def test_the_expected_order_says_how_exact_it_is() -> None:
     untied = tie_sensitivity(qrels, {q: ["a", "b"] for q in qrels}, ["mrr"], orders=3)
     assert untied.summary.select("value", "expected", "expected_error").row(0) == (1, 1, 0)
     assert "3 random orders, seed 0" in repr(untied)
-    with pytest.raises(OptionError, match="orders must be at least 2"):
+    with pytest.raises(OptionError, match="orders=1 must be a whole number, 2 or more"):
         tie_sensitivity(qrels, run, orders=1)
 
 
@@ -447,3 +455,110 @@ def test_what_cannot_be_explained_is_refused() -> None:
         explain_difference({"mrr": 1.0}, report)
     with pytest.raises(EvalframeError, match="no query_id"):
         explain_difference(report, pl.DataFrame({"mrr": [1.0]}))
+
+
+def test_a_report_explains_its_own_numbers_whatever_their_summary() -> None:
+    """A geometric mean or a sum pasted back leaves nothing over, of reports too."""
+    qrels, run = collection(3)
+    names = ["gm_map", "gm_bpref", "num_rel_ret", "map"]
+    report = evf.evaluate(qrels, run, names)
+    found = explain_difference(report, report.metrics)
+    assert found.candidates["changed"][0] == "nothing"
+    assert found.candidates["fitting"][0] == 4
+    assert dict(found.summary.select("metric", "value_a").rows()) == pytest.approx(report.metrics)
+    assert found.summary["left_over"].to_list() == pytest.approx([0.0] * 4, abs=1e-12)
+    other = evf.evaluate(qrels, run, names, ties="doc_asc", queries="both")
+    steps = explain_difference(report, other).steps.filter(step="queries")
+    assert dict(steps.select("metric", "after").rows()) == pytest.approx(other.metrics)
+    formula = explain_difference(report, other, {"map": "gm_map"}).summary.row(0, named=True)
+    assert formula["value_a"] == pytest.approx(report.metrics["map"])
+    assert formula["value_b"] == pytest.approx(other.metrics["gm_map"])
+    assert formula["left_over"] == 0.0
+
+
+def test_arithmetic_means_of_other_summaries_are_said_to_be_so() -> None:
+    qrels, run = tied(1)
+    note = "means are arithmetic, also of what evaluate sums up otherwise: gm_map (geometric mean)"
+    assert note in tie_sensitivity(qrels, run, ["gm_map", "map"], orders=2).notes
+    assert note in repr(unjudged_bounds(qrels, run, ["gm_map", "map"]))
+    assert note in repr(compare(qrels, {"x": run}, ["gm_map", "map"]))
+    assert "arithmetic" not in repr(compare(qrels, {"x": run}, ["map"]))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error"),
+    [
+        (pl.DataFrame({"query_id": ["q"], "mrr": [None]}, schema={"query_id": pl.String,
+          "mrr": pl.Float64}), "no numbers"),
+        ({"q": {"mrr": 1.0}, "mrr": 1.0}, "mix metric"),
+        ({"mrr": float("nan")}, "no finite number"),
+        ({"q": {"mrr": float("inf")}}, "no finite number"),
+        (pl.DataFrame({"query_id": ["q"], "mrr": [float("nan")]}), "NaN or infinite"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_none_are_refused(numbers, error: str) -> None:
+    report = evf.evaluate({"q": {"a": 1}}, {"q": ["a"]}, ["mrr"])
+    with pytest.raises(EvalframeError, match=error):
+        explain_difference(report, numbers)
+    with pytest.raises(OptionError, match="tolerance"):
+        explain_difference(report, {"mrr": 1.0}, tolerance=float("nan"))
+
+
+def test_trec_evals_means_are_read_as_means() -> None:
+    report = evf.evaluate({"q": {"a": 1}, "r": {"a": 1}}, {"q": ["a"]}, ["mrr"])
+    found = explain_difference(report, {"all": {"mrr": 0.5}})
+    assert found.summary.select("value_b", "left_over").row(0) == (0.5, 0.0)
+
+
+def by_subtopic() -> pl.DataFrame:
+    rows = [("q", "a", "1", 1), ("q", "b", "2", 1), ("q", "c", "1", 2), ("r", "a", "1", 1)]
+    schema = ["query_id", "doc_id", "subtopic", "relevance"]
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+@pytest.mark.parametrize("metric", ["st_recall@2", "alpha_ndcg@3"])
+def test_orders_of_ties_are_weighed_by_subtopic(metric: str) -> None:
+    """Of prepared qrels too; the bounds and the mean are those of all orders."""
+    qrels = by_subtopic()
+    run = {"q": dict.fromkeys("abcx", 1.0), "r": {"a": 1.0}}
+    every = [
+        evf.evaluate(qrels, {"q": list(order), "r": ["a"]}, [metric]).metrics[metric]
+        for order in itertools.permutations("abcx")
+    ]
+    found = tie_sensitivity(evf.prepare(qrels), run, (m for m in [metric]), orders=400)
+    assert found.summary.equals(tie_sensitivity(qrels, run, [metric], orders=400).summary)
+    row = found.summary.row(0, named=True)
+    assert (row["worst"], row["best"]) == pytest.approx((min(every), max(every)))
+    assert abs(row["expected"] - sum(every) / len(every)) < 5 * row["expected_error"]
+    assert (row["queries"], row["depend_on_ties"]) == (2, 1)
+
+
+def test_an_unjudged_document_has_no_subtopic() -> None:
+    run = {"q": {"x": 2.0, "a": 1.0}, "r": {"a": 1.0}}
+    for qrels in (by_subtopic(), evf.prepare(by_subtopic())):
+        with pytest.raises(MetricError, match="st_recall@2 counts subtopics"):
+            unjudged_bounds(qrels, run, ["mrr", "st_recall@2"])
+        row = unjudged_bounds(qrels, run, ["mrr"]).summary.row(0, named=True)
+        assert (row["none_relevant"], row["all_relevant"]) == (0.75, 1.0)
+
+
+def test_the_grade_of_the_unjudged_may_be_a_fraction() -> None:
+    qrels, run = {"q": {"a": 1}}, {"q": ["x", "a"]}
+    for metrics in (["dcg@2"], (m for m in ["dcg@2"])):
+        row = unjudged_bounds(qrels, run, metrics, grade=1.5).summary.row(0, named=True)
+        assert row["all_relevant"] == pytest.approx(1.5 + 1 / math.log2(3))
+    with pytest.raises(OptionError, match="grade must be"):
+        unjudged_bounds(qrels, run, ["dcg@2"], grade=float("nan"))
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), "a"])
+def test_rankings_are_of_numbers_and_of_ids(value: object) -> None:
+    for measure in (kendall_tau, tau_ap):
+        with pytest.raises(RowError, match="finite numbers"):
+            measure([1.0, 2.0, 3.0], [1.0, value, 3.0])
+    with pytest.raises(RowError, match="holds ids"):
+        rbo([[1]], [[1]])
+
+
+def test_tau_ap_of_a_list_with_ties_lies_below_1_beside_itself() -> None:
+    assert tau_ap([3, 2, 2, 1], [3, 2, 2, 1]) == pytest.approx(5 / 6)

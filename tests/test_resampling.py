@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.stats._resampling import BootstrapResult
 
 from evalframe.errors import OptionError
 from evalframe.statistics.closed_tests import intervals_of, p_values_of
+from evalframe.statistics.contrasts import on_a_grid
 from evalframe.statistics.resampling import bootstrap_intervals, replicated_means, sign_flip_p
 from evalframe.statistics.tukey import randomised_tukey_p, tukey_p
 
@@ -262,9 +265,34 @@ def test_randomised_tukey_of_two_systems_is_the_randomisation_test() -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     values = skewed(20, 1)
-    with pytest.raises(OptionError, match="resamples must be a whole number of at least 1, not 0"):
+    with pytest.raises(OptionError, match="resamples=0 must be a whole number, 1 or more"):
         bootstrap_intervals(values, *alone(1), resamples=0)
-    with pytest.raises(OptionError, match="seed must be"):
+    with pytest.raises(OptionError, match="seed=None must be"):
         sign_flip_p(values, *alone(1), seed=None)
     with pytest.raises(OptionError, match="method='basic' is not offered"):
         bootstrap_intervals(values, *alone(1), method="basic")
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "studentised", "t"])
+def test_columns_beside_and_their_order_change_no_bit_of_an_interval(method: str) -> None:
+    values = skewed(83, 24, seed=2)
+    left, right = np.triu_indices(24, 1)
+    together = intervals_of(
+        values, left, right, method=method, confidence=0.95, resamples=300, seed=1
+    )
+    for number in (0, 1, 40, 200):
+        pair = values[:, [left[number], right[number]]]
+        alone_ = intervals_of(
+            pair, np.array([0]), np.array([1]), method=method, confidence=0.95, resamples=300,
+            seed=1,
+        )  # fmt: skip
+        assert [side[0] for side in alone_] == [side[number] for side in together]
+
+
+def test_sums_on_a_grid_are_exact_in_any_order() -> None:
+    x = on_a_grid(skewed(1_000, 3) - 0.25)
+    assert np.abs(x - (skewed(1_000, 3) - 0.25)).max() < 1_000 * 2**-52
+    shuffled = np.random.default_rng(0).permutation(x)
+    for column in range(3):
+        exact = math.fsum(x[:, column])
+        assert [sum(x[:, column]), sum(shuffled[:, column]), x[:, column].sum()] == [exact] * 3

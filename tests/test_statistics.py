@@ -111,7 +111,8 @@ def test_systems_that_are_alike_have_p_1_and_an_interval_of_width_0(
     assert paired_test(values, values, test).p == 1
     for method in ("t", "bca", "percentile", "studentised"):
         interval = difference_interval(values, values, method, resamples=50)
-        assert (interval.low, interval.high, interval.mean) == (0, 0, 0)
+        end = None if len(values) == 1 else 0
+        assert (interval.low, interval.high, interval.mean) == (end, end, 0)
 
 
 @pytest.mark.parametrize("test", PAIR_TESTS)
@@ -119,7 +120,7 @@ def test_one_query_says_nothing(test: str) -> None:
     assert paired_test([1.0], [0.25], test).p == 1
     for method in ("t", "bca", "percentile", "studentised"):
         interval = difference_interval([1.0], [0.25], method, resamples=50)
-        assert (interval.low, interval.high) == (0.75, 0.75)
+        assert (interval.low, interval.high, interval.mean) == (None, None, 0.75)
 
 
 def test_a_constant_difference_is_certain_to_the_t_test_and_no_more_than_that() -> None:
@@ -214,11 +215,11 @@ def test_unusable_values_and_options_are_named() -> None:
         mean_interval(pl.Series([], dtype=pl.Float64))
     with pytest.raises(OptionError, match="test='tukey' is not offered"):
         paired_test([1.0], [2.0], "tukey")
-    with pytest.raises(OptionError, match="seed must be a whole number of at least 0, not -1"):
+    with pytest.raises(OptionError, match="seed=-1 must be a whole number, 0 or more"):
         paired_test([1.0], [2.0], seed=-1)
     with pytest.raises(OptionError, match="confidence must be a number between 0 and 1, not 95"):
         Procedure(confidence=95)
-    with pytest.raises(OptionError, match="n must be a whole number of at least 2"):
+    with pytest.raises(OptionError, match="n=1 must be a whole number, 2 or more"):
         power_of(0.1, 0.1, 1)
 
 
@@ -227,3 +228,34 @@ def test_without_the_extra_the_error_names_it(package: str, monkeypatch) -> None
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"{package} .*evalframe\[stats\]"):
         paired_test([1.0], [2.0])
+
+
+@pytest.mark.parametrize("values", [["a"], "ab", {"q": 1.0}, [[1.0], [2.0]], 3.0, [object()]])
+def test_what_is_no_list_of_numbers_is_refused(values: object) -> None:
+    with pytest.raises(RowError, match="a must be"):
+        paired_test(values, [1.0])
+
+
+def test_a_seed_that_no_column_holds_is_refused_and_whole_numbers_of_numpy_are_taken() -> None:
+    with pytest.raises(OptionError, match=r"seed=\d+ is too large"):
+        Procedure(seed=2**70)
+    procedure = Procedure(seed=np.int64(3), resamples=np.int32(50))
+    assert [(type(n), n) for n in (procedure.seed, procedure.resamples)] == [(int, 3), (int, 50)]
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_the_result_says_which_side_was_tested(side: str) -> None:
+    assert paired_test([1.0, 0.5], [0.0, 0.5], alternative=side).alternative == side
+
+
+@pytest.mark.parametrize("test", PAIR_TESTS)
+def test_rounding_is_no_difference(test: str) -> None:
+    found = paired_test([0.1 + 0.2] * 8 + [0.5], [0.3] * 8 + [0.25], test)
+    only = paired_test([0.3] * 8 + [0.5], [0.3] * 8 + [0.25], test)
+    assert (found.p, found.difference) == (only.p, only.difference)
+
+
+def test_an_error_names_the_plain_number() -> None:
+    with pytest.raises(OptionError, match=r"there is 0\.5;"):
+        paired_test([0.5, 1.0], [0.0, 1.0], "mcnemar")
+    assert power_of(0.05, 0.1, np.int64(34)) == power_of(0.05, 0.1, 34)

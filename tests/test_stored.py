@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 import evalframe as evf
 from evalframe.comparing.compare import compare_frames
 from evalframe.comparing.comparison_report import Comparison
-from evalframe.errors import ColumnError, OptionError, ReadError
+from evalframe.errors import OptionError, ReadError
 from evalframe.io import read_metadata
 from evalframe.stored import StoredReport
 
@@ -134,10 +134,6 @@ def test_a_comparison_of_values_comes_back(tmp_path: Path) -> None:
     assert_frame_equal(again.pairs, found.pairs)
     assert_frame_equal(again.per_query, found.per_query)
     assert (again.counts, again.contract) == (None, None)
-    clash = compare_frames(a.rename({"lang": "system"}), b.rename({"lang": "system"}),
-                           ["system", "id"])  # fmt: skip
-    with pytest.raises(ColumnError, match="the key column 'system'"):
-        evf.write_report(clash, tmp_path / "d.parquet")
 
 
 def test_values_that_json_cannot_hold(tmp_path: Path) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from math import isfinite
+from typing import Any, Literal, SupportsFloat
 
 import polars as pl
 
 from evalframe.comparing.comparison_report import Comparison
-from evalframe.errors import OptionError, RowError, one_of
+from evalframe.errors import OptionError, RowError, one_of, whole_number
 from evalframe.frames import collected
 from evalframe.inputs import run_frame
 from evalframe.ranking.judged import rank_in_list
@@ -73,8 +74,10 @@ def tau_ap(truth: Sequence[float], other: Sequence[float]) -> float | None:
     Returns
     -------
     float or None
-        1 for the same order. Things that the truth ties count half; ties of the other ranking stand
-        for the mean over all their orders. None where one of the lists has a single value.
+        1 for the same order without ties. Things that the truth ties count half, for no order of
+        them agrees with it; ties of the other ranking stand for the mean over all their orders.
+        A list with ties therefore lies below 1 even beside itself. None where one of the lists has
+        a single value throughout.
 
     Notes
     -----
@@ -84,6 +87,8 @@ def tau_ap(truth: Sequence[float], other: Sequence[float]) -> float | None:
     --------
     >>> tau_ap([4, 3, 2, 1], [3, 4, 2, 1]), tau_ap([4, 3, 2, 1], [4, 3, 1, 2])
     (0.33333333333333326, 0.7777777777777777)
+    >>> tau_ap([3, 2, 2, 1], [3, 2, 2, 1])
+    0.8333333333333333
     """
     _same_length(truth, other)
     if len(set(truth)) < 2 or len(set(other)) < 2:
@@ -127,7 +132,11 @@ def rbo(first: Sequence[Any], second: Sequence[Any], p: float = 0.9) -> float:
     """
     between_0_and_1("p", p)
     for ranking in (first, second):
-        if len(set(ranking)) < len(ranking):
+        try:
+            n_things = len(set(ranking))
+        except TypeError as error:
+            raise RowError("a ranking holds ids, such as strings, and no lists") from error
+        if n_things < len(ranking):
             raise RowError("a ranking holds something twice; keep the first of each")
     places = {thing: i for i, thing in enumerate(second, 1)}
     both = [max(i, places[thing]) for i, thing in enumerate(first, 1) if thing in places]
@@ -276,6 +285,7 @@ def run_agreement(
     ('q', 4, 4, 4, 0.9000000000000001)
     """
     between_0_and_1("p", p)
+    depth = None if depth is None else whole_number("depth", depth)
     ranked = [_ranked(run, ties, depth) for run in (a, b)]
     lengths = [
         frame.group_by("query_id").agg(pl.len().cast(pl.Int64).alias(name))
@@ -362,3 +372,6 @@ def _comparison(data: Any) -> Comparison:
 def _same_length(x: Sequence[float], y: Sequence[float]) -> None:
     if len(x) != len(y):
         raise OptionError(f"there are {len(x)} and {len(y)} values; pair them first")
+    for value in (*x, *y):
+        if not isinstance(value, SupportsFloat) or not isfinite(value):
+            raise RowError(f"values must be finite numbers, but there is {value!r}; drop its pair")

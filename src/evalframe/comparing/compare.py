@@ -9,17 +9,17 @@ import polars as pl
 
 from evalframe.comparing.comparison_report import Comparison
 from evalframe.comparing.pairing import align, contrasted, pairs_of
-from evalframe.engine import collect
-from evalframe.errors import (
-    ColumnError,
-    EmptyError,
-    FrameError,
-    MetricError,
-    OptionError,
-    did_you_mean,
+from evalframe.comparing.summaries import metrics_once
+from evalframe.comparing.value_frames import (
+    keys_of,
+    lower_is_better_of,
+    metrics_in_common,
+    values_of,
+    with_lower_is_better,
+    with_string_ids,
 )
-from evalframe.frames import Duplicates, is_tabular, to_polars
-from evalframe.metrics import parse
+from evalframe.errors import EmptyError, OptionError, did_you_mean
+from evalframe.frames import Duplicates
 from evalframe.ranking.prepared import prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
@@ -28,7 +28,7 @@ from evalframe.statistics import IntervalMethod, Procedure, Test
 from evalframe.statistics.corrections import Correction, Family
 from evalframe.statistics.resampling import require_stats
 
-__all__ = ["compare", "compare_frames", "lower_is_better_of", "values_of"]
+__all__ = ["compare", "compare_frames"]
 
 
 def compare(
@@ -116,6 +116,7 @@ def compare(
     require_stats()
     procedure = Procedure(test, correction, family, alpha, interval, confidence, resamples, seed)
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
+    metrics = metrics_once(metrics)
     prepared = prepare(qrels)
     frames: dict[str, pl.DataFrame] = {}
     counts = []
@@ -145,7 +146,7 @@ def compare_frames(
     metrics: str | Iterable[str] | None = None,
     *,
     names: tuple[str, str] = ("a", "b"),
-    lower_is_better: Collection[str] = (),
+    lower_is_better: str | Collection[str] = (),
     test: Test = "randomisation",
     correction: Correction = "holm",
     family: Family = "all",
@@ -164,7 +165,8 @@ def compare_frames(
     key
         The column, or columns, by which rows are paired. No two rows of a frame share it.
     metrics
-        Columns to compare; every column of numbers that both frames have without it. A null or NaN
+        Columns to compare. Without it, the metrics that both reports have, or every column of
+        numbers that both frames have. A null or NaN
         is no value: its query is dropped for that metric, and named in `dropped`.
     names
         What a and b are called.
@@ -194,57 +196,19 @@ def compare_frames(
     """
     require_stats()
     procedure = Procedure(test, correction, family, alpha, interval, confidence, resamples, seed)
-    if len(names) != 2 or names[0] == names[1]:
+    if isinstance(names, str) or len(names) != 2 or names[0] == names[1]:
         raise OptionError(f"names must be two different names, not {names!r}")
-    keys = [key] if isinstance(key, str) else list(key)
+    keys = keys_of(key)
     frames = {name: values_of(data, keys, name) for name, data in zip(names, (a, b), strict=True)}
-    asked = _metrics_of(frames, keys, metrics)
+    asked = metrics_in_common(frames, keys, metrics)
     return _compared(
-        {name: _with_string_ids(frame, keys) for name, frame in frames.items()},
+        {name: with_string_ids(frame, keys) for name, frame in frames.items()},
         keys,
         asked,
         (),
         procedure,
-        frozenset({*lower_is_better, *lower_is_better_of(asked)}),
+        with_lower_is_better(lower_is_better, asked),
     )
-
-
-def values_of(data: Any, keys: Sequence[str], name: str) -> pl.DataFrame:
-    """The frame of values that a report or a frame holds, with its key columns looked for."""
-    for attribute in ("per_query", "per_sample"):
-        held = getattr(data, attribute, None)
-        if isinstance(held, pl.DataFrame):
-            data = held
-    if not is_tabular(data) and type(data).__module__.partition(".")[0] != "pandas":
-        raise FrameError(
-            f"{name!r} must be a frame with a row for each query, or a report, "
-            f"not {type(data).__name__}"
-        )
-    frame = to_polars(data)
-    table = collect(frame) if isinstance(frame, pl.LazyFrame) else frame
-    for key in keys:
-        if key not in table.columns:
-            raise ColumnError(
-                f"{name!r} has no column {key!r}{did_you_mean(key, table.columns)}; it has "
-                f"{', '.join(table.columns)}. Name the key with key="
-            )
-    if table.height == 0:
-        raise EmptyError(f"{name!r} has no rows")
-    if table.select(pl.any_horizontal(pl.col(keys).is_null().any())).item():
-        raise ColumnError(f"the key of {name!r} ({', '.join(keys)}) holds nulls")
-    return table
-
-
-def lower_is_better_of(metrics: Iterable[str]) -> list[str]:
-    """Those of the names that the catalogue knows as metrics of which less is better."""
-    return [name for name in metrics if _better(name) == "lower"]
-
-
-def _better(name: str) -> str:
-    try:
-        return parse(name).definition.better
-    except MetricError:
-        return "higher"
 
 
 def _compared(
@@ -289,6 +253,11 @@ def _named_runs(runs: Any) -> list[tuple[str | None, Any]]:
             raise OptionError(
                 f"runs[{name!r}] is one query's list: compare needs runs by name, {{name: run}}"
             )
+    if len({str(name) for name in runs}) < len(runs):
+        raise OptionError(
+            "two runs have the same name once it is written as a string; they are "
+            + ", ".join(repr(name) for name in runs)
+        )
     return [(str(name), run) for name, run in runs.items()]
 
 
@@ -323,6 +292,8 @@ def _by_system(per_query: pl.DataFrame) -> dict[str, pl.DataFrame]:
 def _baselines(
     baseline: str | Sequence[str] | None, systems: Mapping[str, pl.DataFrame]
 ) -> tuple[str, ...]:
+    if not isinstance(baseline, str | Sequence | None):
+        raise OptionError(f"baseline must be the name of a system, or several, not {baseline!r}")
     named = (baseline,) if isinstance(baseline, str) else tuple(baseline or ())
     for name in named:
         if name not in systems:
@@ -331,38 +302,3 @@ def _baselines(
                 f"they are {', '.join(systems)}"
             )
     return tuple(dict.fromkeys(named))
-
-
-def _metrics_of(
-    frames: Mapping[str, pl.DataFrame],
-    keys: Sequence[str],
-    metrics: str | Iterable[str] | None,
-) -> list[str]:
-    if metrics is None:
-        first, *others = frames.values()
-        both = [c for c in first.columns if c not in keys and all(c in o.columns for o in others)]
-        found = [c for c in both if all(_is_value(f.schema[c]) for f in frames.values())]
-        if not found:
-            raise MetricError("the frames have no column of numbers in common but their key")
-        return found
-    asked = [metrics] if isinstance(metrics, str) else list(dict.fromkeys(metrics))
-    for name, frame in frames.items():
-        for metric in asked:
-            if metric not in frame.columns or metric in keys:
-                raise MetricError(
-                    f"{name!r} has no metric {metric!r}{did_you_mean(metric, frame.columns)}"
-                )
-            if not _is_value(frame.schema[metric]):
-                raise MetricError(f"{metric!r} of {name!r} is {frame.schema[metric]}, no number")
-    if not asked:
-        raise MetricError("no metric was asked for")
-    return asked
-
-
-def _is_value(dtype: pl.DataType) -> bool:
-    return dtype.is_numeric() or dtype == pl.Boolean
-
-
-def _with_string_ids(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Ids are Strings, so that 7 and "7" are the same query whichever file they came from."""
-    return frame.with_columns(pl.col(keys).cast(pl.String))

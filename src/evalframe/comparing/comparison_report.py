@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.comparing.pairing import Aligned
+from evalframe.comparing.summaries import note_of_arithmetic_means
 from evalframe.errors import MetricError, OptionError, did_you_mean
 from evalframe.statistics import Procedure
 from evalframe.statistics.closed_tests import OF_PAIRS
@@ -33,8 +34,10 @@ class Comparison:
     ----------
     summary
         A row for each system and metric: `system`, `metric`, `mean`, `low` and `high` (its
-        interval), `n` (queries with a value), `sd`, and how the interval was made: `interval`,
-        `confidence`, `resamples`, `seed`. Means are arithmetic, whatever a metric's own summary is.
+        interval; null where one query has a value), `n` (queries with a value), `sd`, and how the
+        interval was made: `interval`, `confidence`, `resamples`, `seed`. Means
+        are arithmetic, whatever a metric's own summary is; a note below the table names the metrics
+        that `evaluate` sums up otherwise.
     pairs
         A row for each pair of systems and metric: `a`, `b`, `metric`, `mean_a`, `mean_b`,
         `difference` (a - b, over the queries that both have), `low`, `high`, `effect_size` (the
@@ -151,8 +154,8 @@ class Comparison:
         -------
         pl.DataFrame
             `a`, `b`, `metric`, `n`, `sd`, `difference`, `detectable` (the smallest true difference
-            that so many queries find) and `queries_needed` (to find a true difference as large as
-            the one seen; null where it is 0).
+            that so many queries find), `queries_needed` (to find a true difference as large as
+            the one seen; null where it is 0), `alpha` and `power`.
         """
         alpha = self.procedure.alpha
         rows = self.pairs.select("a", "b", "metric", "n", "sd", "difference").rows(named=True)
@@ -175,7 +178,7 @@ class Comparison:
         schema = self.pairs.select("a", "b", "metric", "n", "sd", "difference").schema
         return pl.DataFrame(
             found, schema={**schema, "detectable": pl.Float64(), "queries_needed": pl.Int64()}
-        )
+        ).with_columns(alpha=pl.lit(alpha), power=pl.lit(power))
 
     def table(self) -> pl.DataFrame:
         """The means as they are printed: a row for each system, a column for each metric.
@@ -225,7 +228,8 @@ class Comparison:
         letters = self._letters()
         columns: dict[str, list[str]] = {
             "system": [
-                name + (f" ({letters[name]})" if name in letters else "") for name in self.systems
+                _in_one_line(name) + (f" ({letters[name]})" if name in letters else "")
+                for name in self.systems
             ]
         }
         for metric in self.metrics:
@@ -294,11 +298,12 @@ class Comparison:
         notes = []
         if len(self.systems) > 1:
             marks = (
-                f"▲ ▼: significantly better or worse than {self.baselines[0]}"
+                f"▲ ▼: significantly better or worse than {_in_one_line(self.baselines[0])}"
                 if len(self.baselines) == 1
                 else "a letter: significantly better than the system of that letter"
             )
             notes = [f"{marks}, p < {self.procedure.alpha}", self._how(), self._paired()]
+        notes += note_of_arithmetic_means(self.metrics)
         if self.contract is not None:
             notes.append(", ".join(f"{k}={v}" for k, v in self.contract.to_dict().items()))
         return notes
@@ -334,3 +339,8 @@ class Comparison:
                 f"the comparison has no metric {metric!r}{did_you_mean(metric, self.metrics)}; "
                 f"it has {', '.join(self.metrics)}"
             )
+
+
+def _in_one_line(name: str) -> str:
+    """A name as a table can show it."""
+    return name.replace("\r", "\\r").replace("\n", "\\n")

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.comparing.pasted_numbers import Pasted, pasted, settings_that_fit
+from evalframe.comparing.summaries import summaries_of, summarised
 from evalframe.errors import MetricError, OptionError
 from evalframe.frames import collected
 from evalframe.metrics import Metric, parse
@@ -32,10 +33,11 @@ class Explanation:
     ----------
     summary
         A row for each metric (of each system): `metric`, `value_a`, `value_b`, `difference`
-        (b - a), and `left_over` (what no step explains; 0 for two reports). Means over queries.
+        (b - a), and `left_over` (what no step explains; 0 for two reports). Over queries each
+        metric is summed up in its own way (`Report.how`): the mean, the sum, the geometric mean.
     steps
         A row for each metric and setting that was turned, in order: `metric`, `step` (`run`,
-        `qrels`, `formula`, or a setting of the contract), `from`, `to`, `before`, `after` (means),
+        `qrels`, `formula`, or a setting of the contract), `from`, `to`, `before`, `after`,
         `change`, `queries_changed`. Steps go one after another, so that their changes add up.
     per_query
         `query_id`, `metric`, `value_a`, `value_b`, `difference`, a column for each step with what
@@ -179,10 +181,15 @@ def _explained(
     keys: list[str] = [c for c in ("system", "query_id") if c in a.per_query.columns]
     stages = _stages(a, b, of_a, others)
     values = [("value_a", _long(stages[0][3], keys))]
+    how = summaries_of(of_a)
+    how_now = how
     rows = []
     for number, (step, before, after, frame) in enumerate(stages[1:], 1):
         previous, now = values[-1][1], _long(frame, keys)
-        row = _step(previous, now, step, before, after, [*keys[:-1], "metric"], number)
+        how_before, how_now = how_now, summaries_of(of_b) if step == "formula" else how_now
+        row = _step(
+            _Turned(previous, how_before), _Turned(now, how_now), (step, before, after), number
+        )
         if step == "formula":
             name = pl.col("metric")
             row = row.filter(name.is_in(list(others))).with_columns(
@@ -210,7 +217,7 @@ def _explained(
     per_query = per_query.with_columns(reason=_reason(list(changes), slack)).select(
         *keys, "metric", "value_a", "value_b", "difference", *changes, "left_over", "reason"
     )
-    summary = _summary(both, keys, values[-1][0], theirs)
+    summary = _summary(both, keys, values[-1][0], theirs, (how, how_now))
     steps = pl.concat(rows).sort("place", "number").drop("place", "number") if rows else _NO_STEPS
     return Explanation(summary, steps, per_query.sort("metric", *keys))
 
@@ -260,28 +267,38 @@ def _long(frame: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     return frame.unpivot(metrics, index=keys, variable_name="metric", value_name="value")
 
 
+@dataclass(frozen=True)
+class _Turned:
+    """Values of one state of the settings, and how each metric's values become one there."""
+
+    values: pl.DataFrame
+    how: Mapping[str, str]
+
+
 def _step(
-    before: pl.DataFrame,
-    after: pl.DataFrame,
-    step: str,
-    from_: str,
-    to: str,
-    group: list[str],
-    number: int,
+    before: _Turned, after: _Turned, turned: tuple[str, str, str], number: int
 ) -> pl.DataFrame:
-    """The means before and after a step, and on how many queries it did something."""
-    keys = [name for name in before.columns if name != "value"]
-    both = before.join(after, on=keys, how="full", coalesce=True, maintain_order="left_right")
+    """What queries sum up to before and after a step, and on how many of them it did something."""
+    step, from_, to = turned
+    keys = [name for name in before.values.columns if name != "value"]
+    both = before.values.join(
+        after.values, on=keys, how="full", coalesce=True, maintain_order="left_right"
+    )
     moved = (pl.col("value_right") - pl.col("value")).abs() > SAME
     lost = pl.col("value").is_null() != pl.col("value_right").is_null()
-    frame = both.group_by(group, maintain_order=True).agg(
-        pl.lit(step).alias("step"),
-        pl.lit(from_).alias("from"),
-        pl.lit(to).alias("to"),
-        before=pl.col("value").mean(),
-        after=pl.col("value_right").mean(),
-        change=pl.col("value_right").mean() - pl.col("value").mean(),
-        queries_changed=(moved.fill_null(False) | lost).sum(),
+    group = [name for name in keys if name != "query_id"]
+    frame = (
+        both.group_by(group, maintain_order=True)
+        .agg(
+            pl.lit(step).alias("step"),
+            pl.lit(from_).alias("from"),
+            pl.lit(to).alias("to"),
+            before=summarised("value", before.how),
+            after=summarised("value_right", after.how),
+            queries_changed=(moved.fill_null(False) | lost).sum(),
+        )
+        .with_columns(change=pl.col("after") - pl.col("before"))
+        .select(*group, "step", "from", "to", "before", "after", "change", "queries_changed")
     )
     return frame.with_row_index("place").with_columns(number=pl.lit(number))
 
@@ -326,10 +343,17 @@ def _reason(steps: list[str], slack: float) -> pl.Expr:
     return result
 
 
-def _summary(both: pl.DataFrame, keys: list[str], last: str, theirs: Pasted | None) -> pl.DataFrame:
+def _summary(
+    both: pl.DataFrame,
+    keys: list[str],
+    last: str,
+    theirs: Pasted | None,
+    how: tuple[Mapping[str, str], Mapping[str, str]],
+) -> pl.DataFrame:
     group = [*keys[:-1], "metric"]
+    how_a, how_b = how
     frame = both.group_by(group, maintain_order=True).agg(
-        pl.col("value_a").mean(), pl.col("value_b").mean(), reached=pl.col(last).mean()
+        summarised("value_a", how_a), summarised("value_b", how_b), reached=summarised(last, how_b)
     )
     if theirs is not None:
         frame = theirs.with_means(frame)

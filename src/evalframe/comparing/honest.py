@@ -8,18 +8,22 @@ from typing import Any
 
 import polars as pl
 
+from evalframe.comparing.summaries import metrics_once, note_of_arithmetic_means
 from evalframe.comparing.tie_orders import (
     by_grade,
     expected_of,
     graded_run,
+    tied_queries,
     values_in_random_orders,
+    with_extremes,
 )
-from evalframe.errors import OptionError
+from evalframe.errors import MetricError, OptionError, whole_number
 from evalframe.frames import Duplicates, collected
 from evalframe.inputs import run_frame
-from evalframe.metrics import Metric, parse
+from evalframe.metrics import parse
 from evalframe.ranking.judged import rank_in_list
 from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.subtopics import SUBTOPICS, Novelty
 from evalframe.ranking.ties import TieRule, Ties
 from evalframe.report import Report, evaluate
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
@@ -96,7 +100,8 @@ def tie_sensitivity(
     -----
     `worst` and `best` are bounds for every metric that never falls when a document of a higher
     grade moves up, as those of the catalogue do, infAP apart; for a metric of which less is better,
-    `best` is the lower value.
+    `best` is the lower value. No grade says which order is best for a metric that counts subtopics:
+    there they are the lowest and the highest value of the random orders.
 
     Examples
     --------
@@ -105,9 +110,9 @@ def tie_sensitivity(
     >>> found.summary.select("value", "worst", "best", "depend_on_ties").row(0)
     (0.5, 0.5, 1.0, 1)
     """
-    checked_draws(orders, seed)
-    if orders < 2:
-        raise OptionError("orders must be at least 2, or expected has no error")
+    orders = whole_number("orders", orders, least=2)
+    _, seed = checked_draws(orders, seed)
+    metrics = metrics_once(metrics)
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     prepared, checked = _checked(qrels, run, duplicates)
     settings = contract.settings()
@@ -121,8 +126,12 @@ def tie_sensitivity(
         readings[name] = evaluate(prepared, ordered, metrics, **as_given).per_query
     values = _side_by_side(readings, keys, list(by_rule.how))
     depends = (pl.col("worst") - pl.col("best")).abs() > SAME
-    dependent = values.filter(depends).select(keys).unique()
-    drawn = values_in_random_orders(prepared, graded, dependent, metrics, as_given, orders, seed)
+    novel = _by_subtopic(metrics)
+    dependent = tied_queries(graded, keys) if novel else values.filter(depends).select(keys)
+    drawn = values_in_random_orders(
+        prepared, graded, dependent.unique(), metrics, as_given, orders, seed
+    )
+    values = with_extremes(values, drawn, keys, novel)
     means, expected = expected_of(values, drawn, [*keys[:-1], "metric"], keys, orders)
     summary = (
         _means(values, keys, ("value", "worst", "best"))
@@ -137,7 +146,8 @@ def tie_sensitivity(
         )
     )
     note = f"expected: mean of {orders} random orders, seed {seed}"
-    return Sensitivity(summary, expected, (note, _written(contract)))
+    means_are = note_of_arithmetic_means(by_rule.how)
+    return Sensitivity(summary, expected, (note, *means_are, _written(contract)))
 
 
 def unjudged_bounds(
@@ -171,6 +181,7 @@ def unjudged_bounds(
         for a metric with a cut-off k, every one in the first k places), `residual`
         (all - none), `condensed` (they are taken out of the list before ranking, as in trec_eval's
         -J), `judged` (the judged share of the first k places, or of the whole list) and `queries`.
+        Means are arithmetic, whatever a metric's own summary is.
 
     Notes
     -----
@@ -178,6 +189,7 @@ def unjudged_bounds(
     not relative to all relevant documents (precision, success, mrr, dcg, err, and rbp where no
     grade is above 1). For others (recall, map, ndcg, bpref) the denominator grows too, so that
     `all_relevant` is one possible value and no bound. A negative grade counts as no judgement.
+    Metrics that count subtopics are refused: an unjudged document has none.
 
     Source: Moffat and Zobel 2008 for the residual; Sakai 2007 for condensed lists.
 
@@ -193,12 +205,14 @@ def unjudged_bounds(
     settings = contract.settings()
     keys: list[str] = [c for c in ("system", "query_id") if c in checked.columns]
     highest = _grade_of_unjudged(prepared, grade, rel)
+    metrics = metrics_once(metrics)
+    _refuse_by_subtopic(metrics)
     none = evaluate(prepared, checked, metrics, **settings)
     everyone = settings | {"queries": "judged"}
     condensed = evaluate(prepared, checked, metrics, **(everyone | {"judged_only": True}))
     ranked = _ranked(checked, contract, keys)
     by_cutoff: dict[int | None, list[MetricLike]] = {}
-    for metric in [metrics] if isinstance(metrics, str | Metric | pl.Expr) else metrics:
+    for metric in metrics:
         by_cutoff.setdefault(_cutoff(metric), []).append(metric)
     completed, shares = [], []
     for k, group in by_cutoff.items():
@@ -224,7 +238,8 @@ def unjudged_bounds(
     counted = values.group_by(by).agg(queries=pl.len())
     summary = _means(values, keys, columns).join(counted, on=by, how="left", maintain_order="left")
     note = f"all_relevant: unjudged documents have grade {highest}"
-    return Sensitivity(summary, values, (note, _written(contract)))
+    means_are = note_of_arithmetic_means(none.how)
+    return Sensitivity(summary, values, (note, *means_are, _written(contract)))
 
 
 def _checked(qrels: Any, run: Any, duplicates: Duplicates) -> tuple[PreparedQrels, pl.DataFrame]:
@@ -285,7 +300,7 @@ def _all_relevant(
         kept = prepared.qrels.join(added, on=pair, how="anti").with_columns(
             pl.col("relevance").cast(grade_type)
         )
-        completed = pl.concat([kept, added])
+        completed = prepare(pl.concat([kept, added]))
         report: Report = evaluate(completed, run.filter(of_system), metrics, **settings)
         found.append(report.per_query)
     return pl.concat(found)
@@ -303,9 +318,33 @@ def _grade_of_unjudged(prepared: PreparedQrels, grade: float | None, rel: float 
     if grade is None:
         highest: float = max(prepared.pairs["relevance"].max(), least)  # type: ignore[type-var, assignment]
         return highest
-    if isinstance(grade, bool) or not isinstance(grade, int | float) or grade < least:
+    if (
+        isinstance(grade, bool)
+        or not isinstance(grade, int | float)
+        or not (least <= grade < float("inf"))
+    ):
         raise OptionError(f"grade must be that of a relevant document, at least {least}")
     return grade
+
+
+def _refuse_by_subtopic(metrics: Iterable[MetricLike]) -> None:
+    """An unjudged document has no subtopic, so that it cannot be taken for relevant to one."""
+    for name in _by_subtopic(metrics):
+        raise MetricError(
+            f"{name} counts subtopics, and which of them an unjudged document belongs to is not "
+            "known: it has no bound; leave the metric out"
+        )
+
+
+def _by_subtopic(metrics: Iterable[MetricLike]) -> list[str]:
+    """The names of the metrics that read which subtopics a document was judged for."""
+    found = []
+    for metric in metrics:
+        expression = metric if isinstance(metric, pl.Expr) else parse(metric).expression()
+        read = expression.meta.root_names()
+        if any(column == SUBTOPICS or Novelty.of(column) is not None for column in read):
+            found.append(_name(metric))
+    return found
 
 
 def _cutoff(metric: MetricLike) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.comparing.comparison_report import Comparison
+from evalframe.comparing.pairing import difference_of
 from evalframe.errors import OptionError
 from evalframe.report import Report
 
@@ -29,7 +30,8 @@ def leave_one_out(data: Any) -> pl.DataFrame:
         `mean`, `without` (the mean of the others) and `influence` (mean - without). For a
         comparison: `a`, `b`, `metric`, `query_id`, `difference`, `without`, `influence` and `flips`
         (without the query the other system is ahead, or neither is). The greatest influence first
-        within each metric; `without` and `influence` are null where there is one query.
+        within each metric; `without` and `influence` are null where there is one query. Means are
+        arithmetic, whatever a metric's own summary is (`Report.how`).
 
     Examples
     --------
@@ -68,7 +70,7 @@ def _of_pairs(compared: Comparison) -> pl.DataFrame:
             pl.lit(b).alias("b"),
             "metric",
             *key,
-            value=pl.col(a) - pl.col(b),
+            value=difference_of(a, b),
         ).drop_nulls("value")
         for a, b in pairs
     )

@@ -12,6 +12,7 @@ import polars as pl
 from evalframe.errors import RowError, first_rows
 from evalframe.statistics import Procedure
 from evalframe.statistics.closed_tests import OF_PAIRS, intervals_of, p_values_of
+from evalframe.statistics.contrasts import ROUNDING, differences_of
 from evalframe.statistics.corrections import correct
 from evalframe.statistics.tukey import TUKEY_NAMES, tukey_p
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Aligned", "align", "contrasted", "pairs_of"]
+__all__ = ["Aligned", "align", "contrasted", "difference_of", "pairs_of"]
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,14 @@ def align(frames: Mapping[str, pl.DataFrame], key: Sequence[str], metrics: list[
         [column.to_numpy() for frame in aligned for column in frame.fill_null(np.nan)]
     )
     return Aligned(keys, ordered, metrics, values)
+
+
+def difference_of(a: str, b: str) -> pl.Expr:
+    """Column a minus column b; 0 where they are the same but for rounding."""
+    ours, theirs = pl.col(a), pl.col(b)
+    size = pl.max_horizontal(ours.abs(), theirs.abs())
+    difference = ours - theirs
+    return pl.when(difference.abs() <= ROUNDING * size).then(0.0).otherwise(difference)
 
 
 def pairs_of(systems: Sequence[str], baselines: Collection[str]) -> list[tuple[str, str]]:
@@ -239,7 +248,8 @@ def _described(
         both = there[:, i] & there[:, j]
         dropped = np.flatnonzero(there[:, i] ^ there[:, j])
         ours, theirs = aligned.values[both, i], aligned.values[both, j]
-        difference = ours - theirs
+        sides = np.column_stack([ours, theirs])
+        difference = differences_of(sides, np.array([0]), np.array([1]))[:, 0]
         gain = -difference if metric in lower_is_better else difference
         n = len(difference)
         rows.append(
@@ -270,7 +280,7 @@ def _spread(difference: NDArray[np.float64]) -> tuple[float | None, float | None
         return None, None
     sd = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
     mean = float(difference.mean())
-    if sd <= 1e-12 * float(abs(difference).max()):
+    if sd <= ROUNDING * float(abs(difference).max()):
         return 0.0, 0.0 if mean == 0 else None
     return sd, mean / sd
 

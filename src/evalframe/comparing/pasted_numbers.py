@@ -5,13 +5,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import QUERY_NAMES
+from evalframe.comparing.summaries import summaries_of, summarised
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, EmptyError, FrameError, MetricError, OptionError
+from evalframe.errors import (
+    ColumnError,
+    EmptyError,
+    FrameError,
+    MetricError,
+    OptionError,
+    first_rows,
+)
 from evalframe.frames import collected, is_tabular, to_polars
 from evalframe.metrics import Metric, parse
 from evalframe.metrics.catalogue import with_parameters
@@ -80,6 +89,16 @@ def pasted(
     tolerance: float | None,
 ) -> Pasted:
     """Read what another tool gave: metric → value, query → {metric → value}, or a frame."""
+    if isinstance(data, Mapping):
+        shapes = {isinstance(value, Mapping) for value in data.values()}
+        if len(shapes) > 1:
+            raise FrameError(
+                "the other tool's numbers mix metric → value with query_id → {metric → value}; "
+                "hand over one of the two"
+            )
+        # trec_eval prints the means as a query of that name.
+        if shapes == {True} and [str(query) for query in data] == ["all"]:
+            (data,) = data.values()
     if isinstance(data, Mapping) and data and not isinstance(next(iter(data.values())), Mapping):
         means = {str(name): _number(value, name) for name, value in data.items()}
         named = _named(list(means), metrics)
@@ -91,12 +110,17 @@ def pasted(
         long = pl.DataFrame(rows, schema=schema, orient="row")
     else:
         long = _long_frame(data)
-    # trec_eval prints the means as a query of that name.
     long = long.filter(pl.col("query_id") != "all")
+    long = long.drop_nulls("value")
     if long.height == 0:
         raise EmptyError("there are no numbers to explain")
+    if not long["value"].is_finite().all():
+        raise FrameError(
+            "the other tool's values hold NaN or infinite ones. First rows:\n"
+            + first_rows(long.filter(~pl.col("value").is_finite()))
+        )
     named = _named(long["metric"].unique(maintain_order=True).to_list(), metrics)
-    long = long.filter(pl.col("metric").is_in(list(named)) & pl.col("value").is_not_null())
+    long = long.filter(pl.col("metric").is_in(list(named)))
     if long.select("query_id", "metric").is_duplicated().any():
         raise FrameError("the other tool's values hold a query and metric more than once")
     return Pasted({}, long, named, _tolerance(long["value"].to_list(), tolerance))
@@ -248,10 +272,11 @@ def _nearness(
 ) -> tuple[int, int, float]:
     """How many numbers fit, of how many, and the greatest distance."""
     if theirs.per_query is None:
-        mean = counted[variant].mean()
+        of_variant = counted.select(pl.lit(variant).alias("metric"), value=variant)
+        mean = of_variant.select(summarised("value", summaries_of({variant: variant}))).item()
         if mean is None:
             return 0, 1, float("inf")
-        far = abs(float(mean) - theirs.means[name])  # type: ignore[arg-type]
+        far = abs(float(mean) - theirs.means[name])
         return int(far <= theirs.tolerance), 1, far
     of_metric = theirs.per_query.filter(pl.col("metric") == name).select("query_id", "value")
     both = counted.select("query_id", ours=variant).join(
@@ -320,13 +345,19 @@ def _is_metric(name: str | Metric) -> bool:
 def _number(value: Any, name: object) -> float:
     if isinstance(value, bool) or not hasattr(value, "__float__"):
         raise FrameError(f"the other tool's value of {name!r} is no number: {value!r}")
-    return float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise FrameError(f"the other tool's value of {name!r} is no number: {value!r}") from error
+    if not isfinite(number):
+        raise FrameError(f"the other tool's value of {name!r} is no finite number: {value!r}")
+    return number
 
 
 def _tolerance(values: Iterable[float], given: float | None) -> float:
     """Half a unit of the last decimal that any of the numbers has, of the fourth at least."""
     if given is not None:
-        if isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
+        if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given < inf:
             raise OptionError(f"tolerance must be a number of at least 0, not {given!r}")
         return float(given)
     decimals = max(4, *(_decimals(value) for value in values))

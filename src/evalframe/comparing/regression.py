@@ -9,7 +9,9 @@ import polars as pl
 
 from evalframe.comparing.compare import compare_frames
 from evalframe.comparing.comparison_report import Comparison
-from evalframe.errors import MetricError, OptionError, RegressionError, one_of
+from evalframe.comparing.pairing import difference_of
+from evalframe.comparing.value_frames import keys_of, metrics_of, values_of
+from evalframe.errors import MetricError, OptionError, RegressionError, one_of, whole_number
 from evalframe.statistics import Test, between_0_and_1, paired_test
 from evalframe.statistics.closed_tests import OF_PAIRS
 from evalframe.statistics.corrections import Correction, correct
@@ -26,7 +28,7 @@ def assert_no_regression(
     max_drop: float | Mapping[str, float] = 0.0,
     alpha: float | None = None,
     key: str | Sequence[str] = "query_id",
-    lower_is_better: Collection[str] = (),
+    lower_is_better: str | Collection[str] = (),
     missing: Literal["fail", "drop"] = "fail",
     test: Test = "randomisation",
     correction: Correction = "holm",
@@ -36,12 +38,14 @@ def assert_no_regression(
 ) -> Comparison:
     """Fail where the mean of a metric dropped, and name the queries that dropped most.
 
+    Means are arithmetic, whatever a metric's own summary is (`Report.how`).
+
     Parameters
     ----------
     new, old
         Reports, or frames with a row for each query.
     metrics
-        Columns to look at; all that both have without it.
+        Columns to look at; without it all that old has: a report's metrics, a frame's numbers.
     max_drop
         The mean may drop by this much: one number, or metric → number (0 where not named).
     alpha
@@ -51,7 +55,8 @@ def assert_no_regression(
         See `evalframe.compare_frames`. For a metric of which less is better, a rise is the drop.
     missing
         `fail` where old has a value and new has none, since a query that is lost would otherwise
-        make the mean look better; `drop` compares the queries that both have.
+        make the mean look better; the same goes for a metric that old has and new lacks. `drop`
+        compares the queries, and the metrics, that both have.
     shown
         How many queries of each metric are named.
 
@@ -63,7 +68,14 @@ def assert_no_regression(
     Raises
     ------
     RegressionError
-        Also an AssertionError, so that pytest shows it as a failure.
+        Also an AssertionError, so that pytest shows it as a failure. Where no query has a value
+        in both, nothing was compared, and that is a failure too.
+
+    Notes
+    -----
+    No test on few queries can come out significant: that n of them all fell has p = 1 / 2^n under
+    the randomisation and the sign test, so that with `alpha=0.05` fewer than 5 never fail. Leave
+    `alpha` out there.
 
     Examples
     --------
@@ -80,15 +92,18 @@ def assert_no_regression(
     allowed. Queries that dropped most:
       query_id='1', old=1.0, new=0.5, change=-0.5
     """
+    shown = whole_number("shown", shown, least=0)
     one_of("missing", missing, ("fail", "drop"))
     one_of("test", test, OF_PAIRS)
     if alpha is not None:
         between_0_and_1("alpha", alpha)
+    complaints = _metrics_lost(new, old, key) if metrics is None and missing == "fail" else []
+    asked = metrics if metrics is None or isinstance(metrics, str) else list(metrics)
     compared = compare_frames(
         new,
         old,
         key,
-        metrics,
+        asked,
         names=("new", "old"),
         lower_is_better=lower_is_better,
         test=test,
@@ -106,11 +121,13 @@ def assert_no_regression(
     # A drop that is the allowed one but for rounding is allowed.
     dropped = {m: d for m, d in worse.items() if -d > allowed[m] + 1e-12}
     if alpha is not None:
-        p = _p_of_drops(compared, list(worse), test, correction, resamples, seed)
+        p, how = _p_of_drops(compared, list(worse), test, correction, resamples, seed)
         dropped = {m: d for m, d in dropped.items() if p[m] < alpha}
-    complaints = [
-        _complaint(compared, m, allowed[m], None if alpha is None else p[m], shown) for m in dropped
-    ]
+        chances = {m: f" (p = {p[m]:.4g}, {how[m]})" for m in dropped}
+    else:
+        chances = dict.fromkeys(dropped, "")
+    complaints += [_complaint(compared, m, allowed[m], chances[m], shown) for m in dropped]
+    complaints += _not_compared(compared, named=asked is not None)
     if missing == "fail":
         complaints += _lost(compared, shown)
     if complaints:
@@ -135,8 +152,9 @@ def _p_of_drops(
     correction: Correction,
     resamples: int,
     seed: int,
-) -> dict[str, float]:
-    found = []
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Corrected one-sided p of each metric, and how it came about."""
+    found, how = [], {}
     for metric in metrics:
         both = compared.per_query_wide.filter(pl.col("metric") == metric).drop_nulls()
         is_worse: Alternative = "greater" if metric in compared.lower_is_better else "less"
@@ -144,25 +162,46 @@ def _p_of_drops(
             both["new"], both["old"], test, alternative=is_worse, resamples=resamples, seed=seed
         )
         found.append(result.p)
+        drawn = f", {result.resamples} resamples, seed {result.seed}" if result.resamples else ""
+        over = "" if correction == "none" else f"; {correction} correction, metrics: {len(metrics)}"
+        how[metric] = f"one-sided {result.method}{drawn}{over}"
     corrected = correct(found, correction)
-    return {m: p for m, p in zip(metrics, corrected, strict=True) if p is not None}
+    return {m: p for m, p in zip(metrics, corrected, strict=True) if p is not None}, how
 
 
-def _complaint(
-    compared: Comparison, metric: str, allowed: float, p: float | None, shown: int
-) -> str:
+def _metrics_lost(new: Any, old: Any, key: str | Sequence[str]) -> list[str]:
+    """The metrics that old has and new lacks."""
+    keys = keys_of(key)
+    ours, theirs = (
+        metrics_of(values_of(data, keys, name), keys) for data, name in ((new, "new"), (old, "old"))
+    )
+    return [f"{m}: old has this metric and new has none" for m in theirs if m not in ours]
+
+
+def _not_compared(compared: Comparison, *, named: bool) -> list[str]:
+    """Metrics of which no query has two values; one that never applied may be so, if not named."""
+    none = compared.pairs.filter(pl.col("n") == 0)["metric"].to_list()
+    if not named and len(none) < len(compared.metrics):
+        has_old = compared.per_query_wide.drop_nulls("old")["metric"].unique()
+        none = [metric for metric in none if metric in has_old]
+    return [
+        f"{metric}: no query has a value in both new and old, so that nothing was compared"
+        for metric in none
+    ]
+
+
+def _complaint(compared: Comparison, metric: str, allowed: float, chance: str, shown: int) -> str:
     row = compared.pairs.filter(pl.col("metric") == metric).row(0, named=True)
     rises = metric in compared.lower_is_better
     by = abs(row["difference"])
     queries = (
         compared.per_query_wide.filter(pl.col("metric") == metric)
         .drop_nulls()
-        .with_columns(change=pl.col("new") - pl.col("old"))
+        .with_columns(change=difference_of("new", "old"))
         .filter(pl.col("change") > 0 if rises else pl.col("change") < 0)
         .sort("change", *compared.aligned.keys.columns, descending=[rises, False])
         .select(*compared.aligned.keys.columns, "old", "new", "change")
     )
-    chance = "" if p is None else f" (p = {p:.4g})"
     return (
         f"{metric} {'rose' if rises else 'fell'} from {row['mean_b']:.4f} to {row['mean_a']:.4f}, "
         f"by {by:.4f} where {allowed:.4f} is allowed{chance}. Queries that dropped most:\n"

@@ -7,11 +7,18 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.prepared import PreparedQrels
 from evalframe.report import evaluate
 from evalframe.scoring import MetricLike
 
-__all__ = ["by_grade", "expected_of", "graded_run", "values_in_random_orders"]
+__all__ = [
+    "by_grade",
+    "expected_of",
+    "graded_run",
+    "tied_queries",
+    "values_in_random_orders",
+    "with_extremes",
+]
 
 ROWS_TOGETHER = 2_000_000
 """Rows of reordered runs that are evaluated in one piece."""
@@ -40,6 +47,33 @@ def graded_run(prepared: PreparedQrels, run: pl.DataFrame, score_dtype: Any) -> 
     )
 
 
+def tied_queries(graded: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """The keys of the lists in which a judged document shares its score with another."""
+    by = [*keys, "score"]
+    judged = pl.col("relevance").is_not_null().any().over(by)
+    return graded.filter(pl.len().over(by) > 1, judged).select(keys).unique()
+
+
+def with_extremes(
+    values: pl.DataFrame, drawn: pl.DataFrame, keys: list[str], metrics: list[str]
+) -> pl.DataFrame:
+    """For some metrics, `worst` and `best` from the value and those of the random orders."""
+    if not metrics:
+        return values
+    by = [*keys, "metric"]
+    of_orders = drawn.filter(pl.col("metric").is_in(metrics)).group_by(by)
+    seen = of_orders.agg(low=pl.col("value").min(), high=pl.col("value").max())
+    chosen = pl.when(pl.col("metric").is_in(metrics))
+    return (
+        values.join(seen, on=by, how="left", maintain_order="left")
+        .with_columns(
+            worst=chosen.then(pl.min_horizontal("value", "low")).otherwise("worst"),
+            best=chosen.then(pl.max_horizontal("value", "high")).otherwise("best"),
+        )
+        .drop("low", "high")
+    )
+
+
 def values_in_random_orders(
     prepared: PreparedQrels,
     graded: pl.DataFrame,
@@ -56,9 +90,7 @@ def values_in_random_orders(
     )
     if wanted.height == 0:
         return dependent.with_columns(metric=pl.lit(""), value=pl.lit(0.0)).clear()
-    asked = prepare(
-        prepared.qrels.join(dependent.select("query_id").unique(), on="query_id", how="semi")
-    )
+    asked = _of_queries(prepared, dependent["query_id"].unique())
     own = wanted["system"] if "system" in keys else pl.lit("")
     rows = wanted.select(*keys, "doc_id", "score")
     moving = _moving(wanted, keys)
@@ -81,6 +113,12 @@ def values_in_random_orders(
             )
         )
     return pl.concat(found)
+
+
+def _of_queries(prepared: PreparedQrels, query_ids: pl.Series) -> PreparedQrels:
+    """The same qrels, subtopics and all, of some queries only."""
+    kept = prepared.pairs.filter(pl.col("query_id").is_in(query_ids.implode()))
+    return PreparedQrels(kept.with_columns(query=pl.col("query_id").rle_id()))
 
 
 def _moving(wanted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:

@@ -6,14 +6,15 @@ are paired by their keys in `evalframe.comparing.compare`, which calls what is h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from evalframe.errors import EmptyError, OptionError, RowError, one_of
-from evalframe.statistics.closed_tests import OF_PAIRS, differences_of, intervals_of, p_values_of
+from evalframe.statistics.closed_tests import OF_PAIRS, intervals_of, p_values_of
+from evalframe.statistics.contrasts import differences_of
 from evalframe.statistics.corrections import CORRECTIONS, FAMILIES, Correction, Family
 from evalframe.statistics.resampling import ALTERNATIVES, Alternative, checked_draws, require_stats
 
@@ -102,7 +103,9 @@ class Procedure:
         one_of("correction", self.correction, CORRECTIONS)
         one_of("family", self.family, FAMILIES)
         one_of("interval", self.interval, INTERVALS)
-        checked_draws(self.resamples, self.seed)
+        draws = checked_draws(self.resamples, self.seed)
+        for name, value in zip(("resamples", "seed"), draws, strict=True):
+            object.__setattr__(self, name, value)
         for name in ("alpha", "confidence"):
             between_0_and_1(name, getattr(self, name))
 
@@ -127,6 +130,8 @@ class PairedResult:
         The test, and whether it is exact.
     resamples, seed
         Draws of a Monte Carlo test; None where nothing was drawn.
+    alternative
+        `two-sided`, or that a is `greater` or `less` than b.
     """
 
     p: float
@@ -135,14 +140,18 @@ class PairedResult:
     method: str
     resamples: int | None = None
     seed: int | None = None
+    alternative: Alternative = "two-sided"
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval of a mean, and how it was made (`resamples` and `seed`: None for Student's t)."""
+    """An interval of a mean, and how it was made.
 
-    low: float
-    high: float
+    `low` and `high` are None for a single value; `resamples` and `seed` for Student's t.
+    """
+
+    low: float | None
+    high: float | None
     mean: float
     n: int
     confidence: float
@@ -188,8 +197,9 @@ def paired_test(
     Notes
     -----
     `t`, `wilcoxon` and `sign` are `scipy.stats.ttest_rel`, `wilcoxon` and `binomtest` (of wins
-    against losses, ties left out). Differences that are equal but for rounding count as different
-    to `wilcoxon`: round the values first where that matters.
+    against losses, ties left out). Values that are the same but for rounding (a share of 1e-12)
+    differ by 0. Differences that are equal but for rounding count as different to `wilcoxon`:
+    round the values first where that matters.
 
     Examples
     --------
@@ -203,6 +213,7 @@ def paired_test(
 
     one_of("test", test, OF_PAIRS)
     one_of("alternative", alternative, ALTERNATIVES)
+    resamples, seed = checked_draws(resamples, seed)
     values = _paired(a, b)
     p, methods, drawn = p_values_of(
         values,
@@ -213,10 +224,16 @@ def paired_test(
         resamples=resamples,
         seed=seed,
     )
-    difference = float((values[:, 0] - values[:, 1]).mean())
+    difference = float(differences_of(values, np.array([0]), np.array([1])).mean())
     was_drawn = drawn[0] is not None
     return PairedResult(
-        float(p[0]), difference, len(values), methods[0], drawn[0], seed if was_drawn else None
+        float(p[0]),
+        difference,
+        len(values),
+        methods[0],
+        drawn[0],
+        seed if was_drawn else None,
+        alternative,
     )
 
 
@@ -242,7 +259,7 @@ def mean_interval(
     Returns
     -------
     Interval
-        Of width 0 where all values are the same, and for a single value.
+        Of width 0 where all values are the same; without ends for a single value.
 
     Examples
     --------
@@ -296,6 +313,7 @@ def _interval(
 
     one_of("method", method, INTERVALS)
     between_0_and_1("confidence", confidence)
+    resamples, seed = checked_draws(resamples, seed)
     left = np.array([0])
     low, high = intervals_of(
         values,
@@ -308,7 +326,9 @@ def _interval(
     )
     mean = float(differences_of(values, left, right).mean())
     drawn = (None, None) if method == "t" else (resamples, seed)
-    return Interval(float(low[0]), float(high[0]), mean, len(values), confidence, method, *drawn)
+    alone = len(values) < 2
+    ends = [None if alone else float(end[0]) for end in (low, high)]
+    return Interval(ends[0], ends[1], mean, len(values), confidence, method, *drawn)
 
 
 def _paired(a: Any, b: Any) -> NDArray[np.float64]:
@@ -326,7 +346,18 @@ def _paired(a: Any, b: Any) -> NDArray[np.float64]:
 def _column(values: Any, name: str) -> NDArray[np.float64]:
     import numpy as np
 
-    series = pl.Series(values, strict=False).cast(pl.Float64)
+    if isinstance(values, Mapping | str) or not hasattr(values, "__len__"):
+        raise RowError(f"{name} must be a list of numbers, not {type(values).__name__}")
+    try:
+        series = pl.Series(values, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise RowError(f"{name} must be numbers, one for each query: {error}") from error
+    if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
+        raise RowError(
+            f"{name} must be numbers, one for each query, not {series.dtype} "
+            f"(first: {series.head(1).to_list()})"
+        )
+    series = series.cast(pl.Float64)
     if series.len() == 0:
         raise EmptyError(f"{name} holds no value")
     if series.null_count() or not series.is_finite().all():

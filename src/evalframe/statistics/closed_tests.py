@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from evalframe.errors import OptionError
-from evalframe.statistics.resampling import ROUNDING, Alternative, bootstrap_intervals, sign_flip_p
+from evalframe.statistics.contrasts import ROUNDING, differences_of
+from evalframe.statistics.resampling import Alternative, bootstrap_intervals, sign_flip_p
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["OF_PAIRS", "differences_of", "intervals_of", "p_values_of"]
+__all__ = ["OF_PAIRS", "intervals_of", "p_values_of"]
 
 OF_PAIRS = ("randomisation", "t", "wilcoxon", "sign", "mcnemar")
 """Tests that look at two systems and nothing else."""
@@ -31,9 +32,14 @@ def intervals_of(
     resamples: int,
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Intervals of many contrasts; see `evalframe.statistics.resampling.bootstrap_intervals`."""
+    """Intervals of many contrasts; see `evalframe.statistics.resampling.bootstrap_intervals`.
+
+    A single row says nothing about how values are spread: both ends are NaN.
+    """
     import numpy as np
 
+    if len(values) < 2:
+        return np.full(len(left), np.nan), np.full(len(left), np.nan)
     if method != "t":
         return bootstrap_intervals(
             values,
@@ -138,16 +144,6 @@ NAMES = {
 }
 
 
-def differences_of(
-    values: NDArray[np.float64], left: NDArray[np.intp], right: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """The rows of each contrast: left minus right, or left alone."""
-    import numpy as np
-
-    alone = right < 0
-    return values[:, left] - np.where(alone, 0.0, values[:, np.where(alone, 0, right)])
-
-
 def _mean_and_error(
     differences: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -166,6 +162,6 @@ def _refuse_other_than_0_and_1(values: NDArray[np.float64]) -> None:
     others = values[(values != 0) & (values != 1)]
     if len(others):
         raise OptionError(
-            f"mcnemar compares values of 0 and 1, but there is {others[0]!r}; take another test, "
-            "or a metric such as success@10"
+            f"mcnemar compares values of 0 and 1, but there is {float(others[0])!r}; take "
+            "another test, or a metric such as success@10"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from evalframe.errors import OptionError
+from evalframe.errors import OptionError, whole_number
 from evalframe.statistics import between_0_and_1
 from evalframe.statistics.resampling import require_stats
 
@@ -141,5 +141,4 @@ def _check(difference: float, sd: float, alpha: float) -> None:
 
 
 def _check_n(n: int) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 2:
-        raise OptionError(f"n must be a whole number of at least 2, not {n!r}")
+    whole_number("n", n, least=2)

@@ -5,7 +5,8 @@ pair of columns, `left` minus `right`; where `right` is -1 it is the left column
 of a call share their resamples, so that a resample is drawn once, as counts or signs, and a matrix
 product gives the sums of every column.
 
-The same seed gives the same resamples whatever the columns are.
+The same seed gives the same resamples whatever the columns are, and the same bits of an interval:
+sums over resamples are exact (see `evalframe.statistics.contrasts.on_a_grid`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from evalframe.errors import MissingExtraError, OptionError, one_of
+from evalframe.errors import MissingExtraError, OptionError, one_of, whole_number
+from evalframe.statistics.contrasts import ROUNDING, by_column, differences_of, on_a_grid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ALTERNATIVES",
     "DRAWN_TOGETHER",
-    "ROUNDING",
     "Alternative",
     "bootstrap_intervals",
     "checked_draws",
@@ -40,8 +41,8 @@ DRAWN_TOGETHER = 400_000
 """Rows drawn in one piece, over all its resamples."""
 HELD_TOGETHER = 2**23
 """Numbers of one array of replicates that are held at once."""
-ROUNDING = 1e-12
-"""Share of the sum of absolute values by which equal sums may come out different."""
+LARGEST_SEED = 2**63 - 1
+"""What a column of whole numbers can hold."""
 
 
 def require_stats() -> None:
@@ -53,11 +54,13 @@ def require_stats() -> None:
             raise MissingExtraError(package, "stats") from error
 
 
-def checked_draws(resamples: int, seed: int) -> None:
-    """Refuse a number of resamples or a seed that is none."""
-    for name, value, least in (("resamples", resamples, 1), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}, not {value!r}")
+def checked_draws(resamples: int, seed: int) -> tuple[int, int]:
+    """Refuse a number of resamples or a seed that is none; both as plain ints."""
+    checked = whole_number("resamples", resamples, 1), whole_number("seed", seed, 0)
+    for name, value in zip(("resamples", "seed"), checked, strict=True):
+        if value > LARGEST_SEED:
+            raise OptionError(f"{name}={value} is too large: {LARGEST_SEED} at most")
+    return checked
 
 
 def bootstrap_intervals(
@@ -109,7 +112,7 @@ def bootstrap_intervals(
 
     require_stats()
     one_of("method", method, ("percentile", "bca", "studentised"))
-    checked_draws(resamples, seed)
+    resamples, seed = checked_draws(resamples, seed)
     values = np.column_stack([values, np.zeros(len(values))])
     low, high = np.empty(len(left)), np.empty(len(left))
     for part in _parts(len(left), resamples):
@@ -129,7 +132,7 @@ def replicated_means(
     values: NDArray[np.float64], *, resamples: int, seed: int
 ) -> NDArray[np.float64]:
     """The means of every column in every bootstrap resample of the rows: resamples × columns."""
-    centre = values.mean(axis=0)
+    centre = by_column(values).mean(axis=0)
     means = _sums(values - centre, resamples, seed) / len(values)
     means += centre
     return means
@@ -164,8 +167,8 @@ def sign_flip_p(
 
     Notes
     -----
-    Sums that differ by rounding alone count as equal. Source: Fisher 1935; Smucker, Allan and
-    Carterette 2007 for its use in retrieval.
+    Values, and sums, that differ by rounding alone count as equal. Source: Fisher 1935;
+    Smucker, Allan and Carterette 2007 for its use in retrieval.
 
     Examples
     --------
@@ -179,12 +182,12 @@ def sign_flip_p(
 
     require_stats()
     one_of("alternative", alternative, ALTERNATIVES)
-    checked_draws(resamples, seed)
+    resamples, seed = checked_draws(resamples, seed)
     values = np.column_stack([values, np.zeros(len(values))])
     p = np.ones(len(left))
     exact = np.zeros(len(left), dtype=bool)
     for part in _parts(len(left), 2**EXACT_UP_TO):
-        differences = values[:, left[part]] - values[:, right[part]]
+        differences = differences_of(values, left[part], right[part])
         few = (differences != 0).sum(axis=0) <= EXACT_UP_TO
         exact[part] = few
         if few.any():
@@ -222,6 +225,7 @@ def _sums(columns: NDArray[np.float64], resamples: int, seed: int) -> NDArray[np
     import numpy as np
 
     sums = np.empty((resamples, columns.shape[1]))
+    columns = on_a_grid(columns)
     for rows, counts in _drawn(len(columns), resamples, seed):
         sums[rows] = counts @ columns
     return sums
@@ -241,7 +245,7 @@ def _intervals(
 
     n, n_contrasts = len(values), len(left)
     tails = np.array([(1 - confidence) / 2, (1 + confidence) / 2])
-    differences = values[:, left] - values[:, right]
+    differences = differences_of(values, left, right)
     mean = differences.mean(axis=0)
     flat = np.ptp(differences, axis=0) <= ROUNDING * np.abs(differences).max(axis=0)
     around = np.where(flat, 0.0, differences - mean)
@@ -250,14 +254,13 @@ def _intervals(
         low, high = _studentised(around, both[:, :n_contrasts], both[:, n_contrasts:], tails)
         return mean + low, mean + high
     used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-    centred = values[:, used] - values[:, used].mean(axis=0)
+    columns = by_column(values[:, used])
+    centred = columns - columns.mean(axis=0)
     first, second = places[:n_contrasts], places[n_contrasts:]
-    if len(used) < n_contrasts:
-        of_columns = _sums(centred, resamples, seed)
-        sums = of_columns[:, first] - of_columns[:, second]
-        sums[:, flat] = 0.0
-    else:
-        sums = _sums(around, resamples, seed)
+    # Always from the columns' sums, so that a contrast beside others has the same bits as alone.
+    of_columns = _sums(centred, resamples, seed)
+    sums = of_columns[:, first] - of_columns[:, second]
+    sums[:, flat] = 0.0
     size = np.abs(centred).sum(axis=0)
     slack = ROUNDING * (size[first] + size[second])
     shares = _bca_shares(around, sums, slack, tails) if method == "bca" else tails[:, None]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalframe.errors import one_of
-from evalframe.statistics.resampling import DRAWN_TOGETHER, ROUNDING, checked_draws, require_stats
+from evalframe.statistics.contrasts import ROUNDING
+from evalframe.statistics.resampling import DRAWN_TOGETHER, checked_draws, require_stats
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,7 +110,7 @@ def randomised_tukey_p(
     import numpy as np
 
     require_stats()
-    checked_draws(resamples, seed)
+    resamples, seed = checked_draws(resamples, seed)
     n, n_systems = values.shape[:2]
     means = values.mean(axis=0)
     apart = np.abs(means[:, None] - means[None, :])
