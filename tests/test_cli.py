@@ -141,3 +141,18 @@ def test_ranks_are_kept_however_many_runs_there_are(tmp_path: Path) -> None:
     )
     assert pl.read_csv(one.stdout.encode())["value"].to_list() == [pytest.approx(1 / 3)]
     assert pl.read_csv(both.stdout.encode())["value"].to_list() == [pytest.approx(1 / 3)] * 2
+
+
+def test_runs_are_compared_and_a_drop_stops_the_gate(qrels: Path, handbook: Path) -> None:
+    weak, strong = (handbook / "runs" / f"{name}.parquet" for name in ("tfidf", "minilm"))
+    found = json.loads(call("compare", qrels, weak, strong, "-m", "ndcg@10", "-f", "json").stdout)
+    assert (found[0]["a"], found[0]["b"], found[0]["n"]) == ("minilm", "tfidf", 64)
+    assert round(found[0]["mean_a"], 4) == 0.7365
+    printed = call("compare", qrels, weak, strong, "-m", "ndcg@10").stdout
+    assert "holm correction" in printed
+    words = ("-m", "ndcg@10", "--max-drop", 0.05)
+    assert call("compare", qrels, weak, strong, *words).exit_code == 0
+    worse = call("compare", qrels, strong, weak, *words)
+    assert worse.exit_code == 1
+    assert "ndcg@10" in worse.stderr
+    assert call("compare", qrels, weak).exit_code == 2

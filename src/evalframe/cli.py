@@ -1,7 +1,8 @@
-"""The command line: `evalframe evaluate QRELS RUN… -m ndcg@10`, `audit` and `metrics`.
+"""The command line: `evalframe evaluate QRELS RUN… -m ndcg@10`, and others.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 2 the call or
-its input cannot be used. `audit` also has 1 for warnings and 3 for errors among its findings.
+its input cannot be used. `compare` has 1 for a drop, `audit` 1 for warnings and 3 for errors among
+its findings.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import typer
 from evalframe import __version__
 from evalframe.auditing import audit as audit_frames
 from evalframe.auditing.auditor import CUTOFFS
-from evalframe.errors import EvalframeError, OptionError
+from evalframe.comparing import assert_no_regression
+from evalframe.comparing import compare as compare_runs
+from evalframe.errors import EvalframeError, OptionError, RegressionError
 from evalframe.frames import collected
 from evalframe.inputs import run_frame
 from evalframe.io.delimited import write_table
@@ -149,6 +152,49 @@ def evaluate(
     if per_query is not None:
         _write(report.per_query, per_query, overwrite=overwrite)
     typer.echo(_printed(report, output))
+
+
+@app.command()
+@one_line_errors
+def compare(
+    qrels: Annotated[Path, typer.Argument(help="Judgements: TREC, TSV, JSON or Parquet.")],
+    runs: Annotated[list[Path], typer.Argument(help="Two or more runs.", metavar="RUN...")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option("--metric", "-m", help="A metric, e.g. ndcg@10; may be given again."),
+    ] = None,
+    max_drop: Annotated[
+        float | None,
+        typer.Option(
+            help="Exit with 1 where a later run's mean is lower than the first's by more."
+        ),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="With --max-drop: only where the drop is also significant."),
+    ] = None,
+    output: Annotated[Format, typer.Option("--format", "-f")] = Format.table,
+) -> None:
+    """Compare runs with paired tests; with --max-drop, fail where one is worse than the first."""
+    frame = _one_frame(runs)
+    if "system" not in frame.columns:
+        raise OptionError("name two runs or more to compare them")
+    asked = [name for given in metric or DEFAULT_METRICS for name in _split(given)]
+    found = compare_runs(qrels, frame, asked)
+    typer.echo(repr(found) if output is Format.table else _as(output, found.pairs.drop("dropped")))
+    if max_drop is None:
+        return
+    values = found.per_query.pivot("metric", index=["system", "query_id"], values="value")
+    first, *others = (
+        values.filter(system=name).drop("system")
+        for name in frame["system"].unique(maintain_order=True)
+    )
+    try:
+        for other in others:
+            assert_no_regression(other, first, asked, max_drop=max_drop, alpha=alpha)
+    except RegressionError as error:
+        typer.echo(f"evalframe: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from None
 
 
 @app.command()
