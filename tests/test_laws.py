@@ -159,6 +159,39 @@ def test_lazy_frames_give_the_same_values_as_one_plan(made: int) -> None:
     assert differ_at_most(plan.collect(), eager, 1e-12)
 
 
+POSITIVES_ONLY = [name for name in ALL if parse(name).positives_only()]
+
+
+def long_lists(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Some hundred judgements for each query, beyond which sums are taken in blocks."""
+    chance = random.Random(seed)
+    docs = [f"d{number:03}" for number in range(700)]
+    queries = [f"q{number}" for number in range(3)]
+    qrels = {q: {d: chance.choice([-1, 0, 0, 1, 2, 3]) for d in docs[:600]} for q in queries}
+    qrels["q none"] = {"d001": 0, "d002": -1}
+    run = {q: {d: chance.choice([0.5, chance.random()]) for d in docs[100:]} for q in qrels}
+    return qrels_table(qrels), run_table(run)
+
+
+@some_collections
+@given(SEEDS)
+def test_documents_without_a_positive_grade_touch_no_bit_of_what_says_so(made: int) -> None:
+    assert {"ndcg@10", "map@10", "recall@1"} < set(POSITIVES_ONLY)
+    for qrels, run in (tables(made), long_lists(made)):
+        alone = evf.evaluate(qrels, run, POSITIVES_ONLY)
+        beside = evf.evaluate(qrels, run, [*POSITIVES_ONLY, "judged@10"])
+        assert alone.per_query.equals(beside.per_query.drop("judged@10"))
+        assert alone.counts.equals(beside.counts)
+
+
+def test_levels_and_gains_that_reach_down_to_grade_0_are_told_apart() -> None:
+    assert parse("recall(rel=1)@10").positives_only()
+    assert not parse("recall(rel=0)@10").positives_only()
+    assert not parse("recall@10").positives_only(rel=0)
+    assert not parse("ndcg(gain={0:1,1:3})").positives_only()
+    assert not parse("bpref").positives_only()
+
+
 def test_a_plan_can_be_sent_elsewhere() -> None:
     qrels = pl.LazyFrame({"query_id": ["q"], "doc_id": ["a"], "relevance": [1]})
     run = pl.LazyFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})

@@ -117,8 +117,8 @@ def values_in_random_orders(
 
 def _of_queries(prepared: PreparedQrels, query_ids: pl.Series) -> PreparedQrels:
     """The same qrels, subtopics and all, of some queries only."""
-    kept = prepared.pairs.filter(pl.col("query_id").is_in(query_ids.implode()))
-    return PreparedQrels(kept.with_columns(query=pl.col("query_id").rle_id()))
+    kept = prepared.checked.filter(pl.col("query_id").is_in(query_ids.implode()))
+    return PreparedQrels(kept)
 
 
 def _moving(wanted: pl.DataFrame, keys: list[str]) -> pl.DataFrame:

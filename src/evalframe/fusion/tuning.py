@@ -207,8 +207,7 @@ def _split(query_ids: list[str], test: float, seed: int) -> tuple[list[str], lis
 
 def _part_of(prepared: PreparedQrels, query_ids: list[str]) -> PreparedQrels:
     """The judgements of some queries, with all that is known of them."""
-    pairs = prepared.pairs.filter(pl.col("query_id").is_in(query_ids))
-    return PreparedQrels(pairs.with_columns(query=pl.col("query_id").rle_id()))
+    return PreparedQrels(prepared.checked.filter(pl.col("query_id").is_in(query_ids)))
 
 
 def _one_metric(metric: str | Metric) -> str:

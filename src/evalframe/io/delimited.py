@@ -12,7 +12,7 @@ import polars as pl
 
 from evalframe.columns import KINDS, Kind, Shape
 from evalframe.engine import collect
-from evalframe.errors import ReadError, RowError, first_rows
+from evalframe.errors import ColumnError, ReadError, RowError, first_rows
 from evalframe.frames import find_columns
 from evalframe.io.files import Source
 from evalframe.io.lines import FAULTS, OnBadLine, cut, explained, report_bad_lines
@@ -272,9 +272,12 @@ def write_table(
 
     Raises
     ------
+    ColumnError
+        A column of lists or objects.
     RowError
         A cell the format would not give back: line breaks or tabs in a TSV, blanks around an id.
     """
+    _refuse_nested(frame, path)
     _refuse_cells(frame, mark)
     packed: dict[str, Any] = {".gz": "gzip", ".zst": "zstd"}
     suffix = os.path.splitext(os.fspath(path))[1]
@@ -285,6 +288,15 @@ def write_table(
             quote_style="necessary",
             compression=packed.get(suffix, "uncompressed"),
             check_extension=False,
+        )
+
+
+def _refuse_nested(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
+    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+    if nested:
+        raise ColumnError(
+            f"{os.fspath(path)}: a cell of this format holds no list and no object, as "
+            f"{', '.join(map(repr, nested))} do; write .jsonl, .json or .parquet instead"
         )
 
 

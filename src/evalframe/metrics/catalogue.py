@@ -37,6 +37,7 @@ class Definition:
     summary: Summary
     better: Better
     graded: bool
+    positives_only: bool
     aliases: tuple[str, ...]
     variants: Mapping[str, Mapping[str, Any]] = field(hash=False)
 
@@ -95,11 +96,22 @@ class Metric:
             self._reads.extend(self.expression().meta.root_names())
         return self._reads
 
-    def _build(self, rel: float | None) -> pl.Expr:
+    def positives_only(self, rel: float | None = None) -> bool:
+        """Whether documents of grade 0 or below could be left out without moving the value."""
+        arguments = self._arguments(rel)
+        level, gain = arguments.get("rel"), arguments.get("gain")
+        above_0 = level is None or level > 0
+        return self.definition.positives_only and above_0 and not isinstance(gain, tuple)
+
+    def _arguments(self, rel: float | None) -> dict[str, Any]:
         arguments = dict(self.parameters)
         inherits = "rel" in self.definition.parameters and not self.definition.graded
         if rel is not None and inherits and "rel" not in arguments:
             arguments["rel"] = rel
+        return arguments
+
+    def _build(self, rel: float | None) -> pl.Expr:
+        arguments = self._arguments(rel)
         value = self.definition.function(**arguments)
         if not isinstance(value, pl.Expr):
             raise MetricError(
@@ -163,6 +175,7 @@ def metric(
     summary: Summary = "mean",
     better: Better = "higher",
     graded: bool = False,
+    positives_only: bool = False,
     aliases: tuple[str, ...] = (),
     variants: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[Callable[Arguments, pl.Expr]], Callable[Arguments, pl.Expr]]:
@@ -187,6 +200,10 @@ def metric(
         `higher` or `lower`.
     graded
         The metric works on grades, so the evaluation's `rel=` does not reach it.
+    positives_only
+        Documents of grade 0 or below do not touch the value (where `rel` is above 0), not in its
+        last bit. Where that holds for all metrics asked for, they are not looked for in the run,
+        which is faster.
     aliases
         Other names. `{name}` stands for a parameter: `P_{k}`.
     variants
@@ -223,6 +240,7 @@ def metric(
             summary=summary,
             better=better,
             graded=graded,
+            positives_only=positives_only,
             aliases=aliases,
             variants=dict(variants or {}),
         )

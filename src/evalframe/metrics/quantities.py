@@ -18,6 +18,7 @@ from evalframe.errors import MetricError
 __all__ = [
     "Gain",
     "cutoff",
+    "discounted",
     "fraction",
     "gain_of",
     "hits",
@@ -102,15 +103,22 @@ def gain_of(gain: Gain, rel: float | None) -> pl.Expr:
     return worth if rel is None else pl.when(relevant(rel)).then(worth).otherwise(0)
 
 
+def discounted(gains: pl.Expr, at: pl.Expr, counted: pl.Expr) -> pl.Expr:
+    """Gains, each divided by log2(place + 1), in the sum of those that count.
+
+    What gains nothing stays out of the sum, whose last bit hangs on how many terms it has.
+    """
+    return (gains / log2(at + 1)).filter(counted & (gains != 0)).sum()
+
+
 def ideal_dcg(gain: Gain, rel: float | None, k: int | None) -> pl.Expr:
     """DCG of the best possible list: all judged documents by falling gain, cut at `k`."""
     worth = gain_of(gain, rel)
     if isinstance(gain, str):
-        discounted = worth / log2(ideal_rank + 1)
-        return (discounted if k is None else discounted.filter(ideal_rank <= k)).sum()
+        return discounted(worth, ideal_rank, pl.lit(True) if k is None else ideal_rank <= k)
     best = worth.filter(worth > 0).sort(descending=True)
-    discounted = best / log2(best.cum_count() + 1)
-    return (discounted if k is None else discounted.head(k)).sum()
+    terms = best / log2(best.cum_count() + 1)
+    return (terms if k is None else terms.head(k)).sum()
 
 
 def cutoff(k: Any) -> int | None:

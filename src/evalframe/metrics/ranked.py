@@ -11,6 +11,7 @@ from evalframe.errors import MetricError
 from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     Gain,
+    discounted,
     fraction,
     gain_of,
     ideal_dcg,
@@ -46,7 +47,13 @@ LEAST = 1e-5
 """What a geometric mean takes a value of 0 for, as trec_eval does."""
 
 
-@metric(bounds=(0, None), unit="gain", graded=True, variants={"dcg_burges": {"gain": "exp"}})
+@metric(
+    bounds=(0, None),
+    unit="gain",
+    graded=True,
+    positives_only=True,
+    variants={"dcg_burges": {"gain": "exp"}},
+)
 def dcg(k: int | None = None, gain: Gain = "linear", rel: float | None = None) -> pl.Expr:
     """Discounted cumulative gain of the first k places.
 
@@ -64,6 +71,7 @@ def dcg(k: int | None = None, gain: Gain = "linear", rel: float | None = None) -
 
 @metric(
     graded=True,
+    positives_only=True,
     aliases=("ndcg_cut", "ndcg_cut_{k}", "ndcg_{gain}"),
     variants={"ndcg_burges": {"gain": "exp"}},
 )
@@ -142,7 +150,7 @@ def rndcg(rel: float | None = None) -> pl.Expr:
     )
 
 
-@metric(aliases=("AP", "average_precision", "map_cut", "map_cut_{k}"))
+@metric(positives_only=True, aliases=("AP", "average_precision", "map_cut", "map_cut_{k}"))
 def map(k: int | None = None, norm: str = "R", rel: float | None = None) -> pl.Expr:
     """Average precision: the mean of precision at the rank of each relevant document.
 
@@ -162,7 +170,7 @@ def map(k: int | None = None, norm: str = "R", rel: float | None = None) -> pl.E
     return ratio(_precision_at_hits(k, rel), divisor)
 
 
-@metric(summary="geometric_mean")
+@metric(positives_only=True, summary="geometric_mean")
 def gm_map(rel: float | None = None) -> pl.Expr:
     """Average precision, averaged over queries by the geometric mean.
 
@@ -178,7 +186,7 @@ def gm_map(rel: float | None = None) -> pl.Expr:
     return pl.max_horizontal(ratio(_precision_at_hits(None, rel), n_relevant(rel)), pl.lit(LEAST))
 
 
-@metric(aliases=("RR", "recip_rank", "reciprocal_rank"))
+@metric(positives_only=True, aliases=("RR", "recip_rank", "reciprocal_rank"))
 def mrr(k: int | None = None, rel: float | None = None) -> pl.Expr:
     """Reciprocal rank of the first relevant document, if it stands in the first k places.
 
@@ -192,7 +200,7 @@ def mrr(k: int | None = None, rel: float | None = None) -> pl.Expr:
     return (1 / rank.filter(relevant(rel) & within(k)).min()).fill_null(0.0)
 
 
-@metric(graded=True, aliases=("rbp{p}",))
+@metric(graded=True, positives_only=True, aliases=("rbp{p}",))
 def rbp(k: int | None = None, p: float = 0.9, rel: float | None = None) -> pl.Expr:
     """Rank-biased precision: expected gain of a reader who goes on with probability p.
 
@@ -211,10 +219,10 @@ def rbp(k: int | None = None, p: float = 0.9, rel: float | None = None) -> pl.Ex
         gains = grade / pl.max_horizontal(grade.max(), pl.lit(1))
     else:
         gains = relevant(rel).cast(pl.Float64)
-    return (1 - p) * (gains * pl.lit(float(p)).pow(rank - 1)).filter(within(k)).sum()
+    return (1 - p) * (gains * pl.lit(float(p)).pow(rank - 1)).filter(within(k) & (gains > 0)).sum()
 
 
-@metric(graded=True)
+@metric(graded=True, positives_only=True)
 def err(k: int | None = None, max_grade: int = 4) -> pl.Expr:
     """Expected reciprocal rank at which a reader is satisfied.
 
@@ -229,14 +237,14 @@ def err(k: int | None = None, max_grade: int = 4) -> pl.Expr:
     {'err(max_grade=1)@10': 0.25}
     """
     fraction("max_grade", max_grade, None)
-    seen = within(k)
+    seen = within(k) & (relevance > 0)
     share = (pl.lit(2.0).pow(relevance.clip(0, max_grade)) - 1) / 2**max_grade
     satisfies: pl.Expr = share.filter(seen).sort_by(rank.filter(seen))
     reaches = (1 - satisfies).cum_prod().shift(1, fill_value=1.0)
     return (satisfies * reaches / rank.filter(seen).sort()).sum()
 
 
-@metric()
+@metric(positives_only=True)
 def binG(rel: float | None = None) -> pl.Expr:
     """Gain that shrinks with the number of documents that are not relevant above a hit.
 
@@ -275,6 +283,7 @@ def G() -> pl.Expr:
 
 @metric(
     at="recall",
+    positives_only=True,
     aliases=("iprec_at_recall_{recall}", "iprec_at_recall", "IPrec"),
 )
 def iprec(recall: float, rounding: str = "nearest", rel: float | None = None) -> pl.Expr:
@@ -293,7 +302,7 @@ def iprec(recall: float, rounding: str = "nearest", rel: float | None = None) ->
     return _interpolated(fraction("recall", recall), rounding, rel)
 
 
-@metric(aliases=("11pt_avg", "11pt"))
+@metric(positives_only=True, aliases=("11pt_avg", "11pt"))
 def iprec_mean(rounding: str = "nearest", rel: float | None = None) -> pl.Expr:
     """Mean of the interpolated precision at the eleven recalls 0, 0.1, … 1.
 
@@ -324,7 +333,7 @@ def _check_patience(p: float) -> None:
 
 
 def _discounted(gains: pl.Expr, k: int | None) -> pl.Expr:
-    return (gains / log2(rank + 1)).filter(within(k)).sum()
+    return discounted(gains, rank, within(k))
 
 
 def _precision_at_hits(k: int | None, rel: float | None) -> pl.Expr:

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-@metric(aliases=("P", "prec", "P_{k}", "precision_{k}"))
+@metric(positives_only=True, aliases=("P", "prec", "P_{k}", "precision_{k}"))
 def precision(k: int, rel: float | None = None) -> pl.Expr:
     """Share of the first k places that hold a relevant document.
 
@@ -54,7 +54,7 @@ def precision(k: int, rel: float | None = None) -> pl.Expr:
     return hits(rel, k) / k
 
 
-@metric(aliases=("R", "recall_{k}"))
+@metric(positives_only=True, aliases=("R", "recall_{k}"))
 def recall(k: int | None = None, rel: float | None = None) -> pl.Expr:
     """Share of the relevant documents that stand in the first k places.
 
@@ -69,6 +69,7 @@ def recall(k: int | None = None, rel: float | None = None) -> pl.Expr:
 
 
 @metric(
+    positives_only=True,
     aliases=("relative_P", "rel_P", "relative_P_{k}", "recall_cap", "R_cap", "capped_recall"),
 )
 def relative_precision(k: int, rel: float | None = None) -> pl.Expr:
@@ -87,7 +88,7 @@ def relative_precision(k: int, rel: float | None = None) -> pl.Expr:
     return ratio(hits(rel, k), pl.min_horizontal(n_relevant(rel), pl.lit(k)))
 
 
-@metric(aliases=("hit_rate", "hit", "hitrate", "success_{k}"))
+@metric(positives_only=True, aliases=("hit_rate", "hit", "hitrate", "success_{k}"))
 def success(k: int | None = None, rel: float | None = None) -> pl.Expr:
     """Whether a relevant document stands in the first k places: 1 or 0.
 
@@ -101,7 +102,7 @@ def success(k: int | None = None, rel: float | None = None) -> pl.Expr:
     return hits(rel, k) > 0
 
 
-@metric(variants={"f1": {"beta": 1.0}})
+@metric(positives_only=True, variants={"f1": {"beta": 1.0}})
 def f(k: int, beta: float = 1.0, rel: float | None = None) -> pl.Expr:
     """F-measure of precision and recall at k.
 
@@ -116,7 +117,7 @@ def f(k: int, beta: float = 1.0, rel: float | None = None) -> pl.Expr:
     return _f_measure(hits(rel, k), pl.lit(k), n_relevant(rel), beta)
 
 
-@metric(aliases=("R-prec", "r_precision", "r-precision"))
+@metric(positives_only=True, aliases=("R-prec", "r_precision", "r-precision"))
 def rprec(rel: float | None = None) -> pl.Expr:
     """Precision at R, the number of relevant documents.
 
@@ -131,7 +132,7 @@ def rprec(rel: float | None = None) -> pl.Expr:
     return ratio((relevant(rel) & (rank <= n)).sum(), n)
 
 
-@metric(at="x", aliases=("Rprec_mult_{x}",))
+@metric(positives_only=True, at="x", aliases=("Rprec_mult_{x}",))
 def rprec_mult(x: float, rel: float | None = None) -> pl.Expr:
     """Precision at x times the number of relevant documents.
 
@@ -146,7 +147,7 @@ def rprec_mult(x: float, rel: float | None = None) -> pl.Expr:
     return ratio((relevant(rel) & (rank <= depth)).sum(), depth)
 
 
-@metric(aliases=("set_P", "SetP"))
+@metric(positives_only=True, aliases=("set_P", "SetP"))
 def set_precision(rel: float | None = None) -> pl.Expr:
     """Share of the retrieved documents that are relevant, whatever their number.
 
@@ -159,7 +160,7 @@ def set_precision(rel: float | None = None) -> pl.Expr:
     return ratio(hits(rel, None), n_retrieved)
 
 
-@metric(aliases=("SetR",))
+@metric(positives_only=True, aliases=("SetR",))
 def set_recall(rel: float | None = None) -> pl.Expr:
     """Share of the relevant documents that are retrieved at all.
 
@@ -172,7 +173,7 @@ def set_recall(rel: float | None = None) -> pl.Expr:
     return ratio(hits(rel, None), n_relevant(rel))
 
 
-@metric(aliases=("SetF",))
+@metric(positives_only=True, aliases=("SetF",))
 def set_f(beta: float = 1.0, rel: float | None = None) -> pl.Expr:
     """F-measure of all that is retrieved.
 
@@ -186,7 +187,7 @@ def set_f(beta: float = 1.0, rel: float | None = None) -> pl.Expr:
     return _f_measure(hits(rel, None), n_retrieved, n_relevant(rel), beta)
 
 
-@metric(aliases=("SetAP",))
+@metric(positives_only=True, aliases=("SetAP",))
 def set_map(rel: float | None = None) -> pl.Expr:
     """Precision times recall of all that is retrieved.
 
@@ -200,7 +201,7 @@ def set_map(rel: float | None = None) -> pl.Expr:
     return ratio(found * found, n_retrieved.cast(pl.Float64) * n_relevant(rel))
 
 
-@metric(aliases=("set_relative_P", "SetRelP"))
+@metric(positives_only=True, aliases=("set_relative_P", "SetRelP"))
 def set_relative_precision(rel: float | None = None) -> pl.Expr:
     """Hits in all that is retrieved, relative to the most there could be.
 
@@ -214,7 +215,7 @@ def set_relative_precision(rel: float | None = None) -> pl.Expr:
     return ratio(hits(rel, None), pl.min_horizontal(n_relevant(rel), n_retrieved))
 
 
-@metric(bounds=(None, None), unit="gain", aliases=("utility_{weights}",))
+@metric(positives_only=True, bounds=(None, None), unit="gain", aliases=("utility_{weights}",))
 def utility(weights: str = "1,-1,0,0", rel: float | None = None) -> pl.Expr:
     """Weighted sum of the contingency table of all that is retrieved.
 
@@ -232,7 +233,7 @@ def utility(weights: str = "1,-1,0,0", rel: float | None = None) -> pl.Expr:
     return a * found + b * (n_retrieved - found) + c * (n_relevant(rel) - found)
 
 
-@metric(bounds=(0, None), unit="queries", summary="sum", aliases=("NumQ",))
+@metric(positives_only=True, bounds=(0, None), unit="queries", summary="sum", aliases=("NumQ",))
 def num_q() -> pl.Expr:
     """How many queries were scored: 1 for each. Source: trec_eval `num_q`.
 
@@ -243,7 +244,7 @@ def num_q() -> pl.Expr:
     return pl.lit(1.0)
 
 
-@metric(bounds=(0, None), unit="documents", summary="sum", aliases=("NumRet",))
+@metric(positives_only=True, bounds=(0, None), unit="documents", summary="sum", aliases=("NumRet",))
 def num_ret() -> pl.Expr:
     """How many documents were retrieved. Source: trec_eval `num_ret`.
 
@@ -254,7 +255,7 @@ def num_ret() -> pl.Expr:
     return n_retrieved
 
 
-@metric(bounds=(0, None), unit="documents", summary="sum", aliases=("NumRel",))
+@metric(positives_only=True, bounds=(0, None), unit="documents", summary="sum", aliases=("NumRel",))
 def num_rel(rel: float | None = None) -> pl.Expr:
     """How many documents are judged relevant. Source: trec_eval `num_rel`.
 
@@ -266,7 +267,11 @@ def num_rel(rel: float | None = None) -> pl.Expr:
 
 
 @metric(
-    bounds=(0, None), unit="documents", summary="sum", aliases=("NumRelRet", "hits", "hits_{k}")
+    positives_only=True,
+    bounds=(0, None),
+    unit="documents",
+    summary="sum",
+    aliases=("NumRelRet", "hits", "hits_{k}"),
 )
 def num_rel_ret(k: int | None = None, rel: float | None = None) -> pl.Expr:
     """How many relevant documents were retrieved, in the first k places where k is given.

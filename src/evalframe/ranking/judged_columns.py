@@ -31,11 +31,11 @@ def prepared_for(prepared: PreparedQrels, reads: Reads) -> PreparedQrels:
     MetricError
         A metric reads subtopics, and the qrels have none.
     """
-    novel = _novel_columns(reads, prepared.pairs.columns)
+    novel = _novel_columns(reads, prepared.checked.columns)
     if not novel:
         return prepared
     if novel not in prepared.with_more:
-        prepared.with_more[novel] = PreparedQrels(add_novelty_ranks(prepared.pairs, novel))
+        prepared.with_more[novel] = PreparedQrels(add_novelty_ranks(prepared.checked, novel))
     return prepared.with_more[novel]
 
 

@@ -45,17 +45,47 @@ class Lookup:
 
 @dataclass(frozen=True, eq=False)
 class PreparedQrels:
-    """Checked qrels in canonical order, accepted wherever qrels are.
+    """Checked qrels, accepted wherever qrels are; what is worked out of them is kept.
 
     Attributes
     ----------
-    pairs
-        `query` (number of the query), `query_id`, `doc_id`, `relevance`, `ideal_rank` (1 has the
-        highest grade), and `subtopics` where the qrels have them; by query_id, falling grade,
-        falling doc_id. A document judged for several subtopics stands once, with its highest grade.
+    checked
+        `query_id`, `doc_id`, `relevance`, and what some metrics read beside them, such as
+        `subtopics`. A document judged for several subtopics stands once, with its highest
+        grade.
     """
 
-    pairs: pl.DataFrame
+    checked: pl.DataFrame
+
+    @functools.cached_property
+    def pairs(self) -> pl.DataFrame:
+        """The judgements in canonical order: by query_id, falling grade, falling doc_id.
+
+        `query` is the number of the query, `ideal_rank` the document's place in it (1 has the
+        highest grade).
+        """
+        row = pl.int_range(pl.len(), dtype=pl.UInt32)
+        is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
+        return (
+            self.checked.sort("query_id", "relevance", "doc_id", descending=[False, True, True])
+            .select(pl.col("query_id").rle_id().alias("query"), pl.all())
+            .with_columns(ideal_rank=row - pl.when(is_first).then(row).forward_fill() + 1)
+        )
+
+    @functools.cached_property
+    def positives(self) -> PreparedQrels:
+        """The same queries with their documents of a grade above 0 only.
+
+        A query that has none keeps one judgement, so that it stays a query.
+        """
+        positive = self.checked.filter(pl.col("relevance") > 0)
+        if positive.height == self.checked.height:
+            return self
+        others = self.checked.join(positive, on="query_id", how="anti")
+        if others.height:
+            one_each = others.sort("query_id", "doc_id").unique("query_id", keep="first")
+            positive = positive.vstack(one_each)
+        return PreparedQrels(positive)
 
     @functools.cached_property
     def query_ids(self) -> pl.Series:
@@ -90,7 +120,7 @@ class PreparedQrels:
     @property
     def with_subtopics(self) -> pl.DataFrame:
         """The qrels, and `subtopics` where they have them."""
-        more = [SUBTOPICS] if SUBTOPICS in self.pairs.columns else []
+        more = [SUBTOPICS] if SUBTOPICS in self.checked.columns else []
         return self.pairs.select("query_id", "doc_id", "relevance", *more)
 
     def __repr__(self) -> str:
@@ -118,12 +148,4 @@ def prepare(qrels: Any) -> PreparedQrels:
     if isinstance(qrels, PreparedQrels):
         return qrels
     frame = collected(qrels_frame(qrels), "qrels")
-    frame = join_subtopics(frame) if "subtopic" in frame.columns else frame
-    row = pl.int_range(pl.len(), dtype=pl.UInt32)
-    is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
-    pairs = (
-        frame.sort("query_id", "relevance", "doc_id", descending=[False, True, True])
-        .select(pl.col("query_id").rle_id().alias("query"), pl.all())
-        .with_columns(ideal_rank=row - pl.when(is_first).then(row).forward_fill() + 1)
-    )
-    return PreparedQrels(pairs)
+    return PreparedQrels(join_subtopics(frame) if "subtopic" in frame.columns else frame)

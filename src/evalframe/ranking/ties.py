@@ -145,8 +145,11 @@ def _by_repeats(rows: pl.DataFrame, repeat: pl.DataFrame) -> pl.DataFrame:
 
 def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
     """How many rows of its plateau stand above each tied row."""
-    pairs = tied.select("row", other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)).explode("other")
-    above = rule.above(pl.lit(key.gather(pairs["other"])), pl.lit(key.gather(pairs["row"])))
+    key = key.rechunk()
+    pairs = tied.select(
+        own=pl.lit(key.gather(tied["row"])), other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)
+    ).explode("other")
+    above = rule.above(pl.lit(key).gather(pl.col("other")), pl.col("own"))
     end = tied.select((pl.col("hi") - pl.col("lo")).cum_sum().cast(pl.UInt32)).to_series()
     so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series().gather(end - 1)
     return so_far - so_far.shift(1, fill_value=0)
