@@ -139,7 +139,7 @@ def score(
 
 
 def _share_judged(
-    prepared: PreparedQrels, run: pl.DataFrame, order: Order, k: int | None
+    prepared: PreparedQrels, run: pl.DataFrame | pl.LazyFrame, order: Order, k: int | None
 ) -> pl.Series:
     """How much of each list was judged, for which all judgements are looked up in the run."""
     seen = judged_frame(prepared, run, order, only=["rank"])
