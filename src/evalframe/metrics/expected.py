@@ -19,8 +19,8 @@ from evalframe.metrics.quantities import (
     Gain,
     cutoff,
     gain_of,
-    ideal_dcg,
     n_relevant,
+    of_ideal,
     ratio,
     relevant,
 )
@@ -109,7 +109,7 @@ def expected_ndcg(k: int, gain: Gain = "linear", rel: float | None = None) -> pl
     >>> evf.evaluate({"q": {"a": 1}}, run, ["expected_ndcg@1"]).metrics
     {'expected_ndcg@1': 0.5}
     """
-    return ratio(_expected_discounted(gain, rel, k), ideal_dcg(gain, rel, k))
+    return of_ideal(_expected_discounted(gain, rel, k), gain, rel, k)
 
 
 @metric(aliases=("expected_AP",))
@@ -135,7 +135,7 @@ def expected_map(k: int | None = None, rel: float | None = None) -> pl.Expr:
     # Sum of 1 / rank over the places shown, and of (places above within the tie) / rank.
     reciprocal = digamma(start + shown) - digamma(start)
     share_above = shown - start * reciprocal
-    others = ratio(tied_hits - 1, n - 1)
+    others = pl.when(n > 1).then((tied_hits - 1) / (n - 1)).otherwise(0.0)
     precision = ((hits_above + 1) * reciprocal + others * share_above) / n
     return ratio(precision.sum(), n_relevant(rel))
 

@@ -29,6 +29,7 @@ __all__ = [
     "n_relevant",
     "n_retrieved",
     "n_within",
+    "of_ideal",
     "rank",
     "ratio",
     "relevance",
@@ -39,6 +40,9 @@ __all__ = [
 
 Gain = str | Mapping[float, float] | tuple[tuple[float, float], ...]
 """`linear` (the grade), `exp` (2^grade - 1), or grade → gain (other grades keep theirs)."""
+
+LEAST = 5e-324
+"""The least number above 0: as a divisor it leaves 0 at 0."""
 
 relevance = pl.col("relevance")
 rank = pl.col("rank")
@@ -82,8 +86,11 @@ def relevant_ranks(rel: float | None, k: int | None = None) -> pl.Expr:
 
 
 def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
-    """A quotient that is 0 where the denominator is not positive."""
-    return pl.when(denominator > 0).then(numerator / denominator).otherwise(0.0)
+    """A quotient that is 0 where both parts are 0.
+
+    Every part stands once in the expression: what stands twice in a grouping is worked out twice.
+    """
+    return numerator / pl.max_horizontal(denominator, pl.lit(LEAST))
 
 
 def log2(value: pl.Expr) -> pl.Expr:
@@ -119,6 +126,15 @@ def ideal_dcg(gain: Gain, rel: float | None, k: int | None) -> pl.Expr:
     best = worth.filter(worth > 0).sort(descending=True)
     terms = best / log2(best.cum_count() + 1)
     return (terms if k is None else terms.head(k)).sum()
+
+
+def of_ideal(dcg: pl.Expr, gain: Gain, rel: float | None, k: int | None) -> pl.Expr:
+    """A DCG relative to that of the best possible list; 0 where no document gains anything."""
+    ideal = ideal_dcg(gain, rel, k)
+    if isinstance(gain, str):
+        return ratio(dcg, ideal)
+    # Gains of one's own may be negative, and so may be a DCG beside an ideal one of 0.
+    return pl.when(ideal > 0).then(dcg / ideal).otherwise(0.0)
 
 
 def cutoff(k: Any) -> int | None:

@@ -14,11 +14,11 @@ from evalframe.metrics.quantities import (
     discounted,
     fraction,
     gain_of,
-    ideal_dcg,
     ideal_rank,
     log2,
     n_relevant,
     n_retrieved,
+    of_ideal,
     rank,
     ratio,
     relevance,
@@ -87,7 +87,7 @@ def ndcg(k: int | None = None, gain: Gain = "linear", rel: float | None = None) 
     >>> evf.evaluate({"q": {"a": 1}}, run, ["ndcg@10", "ndcg(gain=exp)@1"]).metrics
     {'ndcg@10': 0.5, 'ndcg(gain=exp)@1': 0.0}
     """
-    return ratio(_discounted(gain_of(gain, rel), k), ideal_dcg(gain, rel, k))
+    return of_ideal(_discounted(gain_of(gain, rel), k), gain, rel, k)
 
 
 @metric(graded=True)
@@ -110,7 +110,7 @@ def ndcg_rel(gain: Gain = "linear") -> pl.Expr:
     ideal_so_far = (gains / log2(ideal_rank + 1)).sort_by(ideal_rank).cum_sum()
     place = pl.min_horizontal(rank.filter(found).sort(), n_gaining) - 1
     at_hits = (so_far / ideal_so_far.gather(place)).sum()
-    whole = ratio(_discounted(gains, None), ideal_dcg(gain, None, None))
+    whole = of_ideal(_discounted(gains, None), gain, None, None)
     missed = n_gaining - found.sum()
     return ratio(at_hits + missed * whole, n_gaining)
 
@@ -142,7 +142,7 @@ def rndcg(rel: float | None = None) -> pl.Expr:
         (gains / log2(rank + 1)).filter(counted) * weight_from.gather(rank.filter(counted) - 1)
     ).sum()
     reaches_end = n_retrieved > n_gaining + 1
-    whole = ratio(_discounted(gains, None), ideal_dcg("linear", None, None))
+    whole = of_ideal(_discounted(gains, None), "linear", None, None)
     return (
         pl.when(n_relevant(rel) > 0)
         .then((at_borders + reaches_end * whole) / (is_border.sum() + reaches_end))

@@ -35,6 +35,8 @@ __all__ = [
 
 SMALL = 100_000
 """Rows below which the in-memory engine is quicker."""
+SMALL_IN_ORDER = 500_000
+"""The same of a run in order, which is neither grouped nor sorted."""
 PROBE = 4_096
 """Rows looked at to guess whether a run is in order, and whether the hash filter pays."""
 MANY_RISES = 0.4
@@ -146,7 +148,7 @@ def place_ordered(
             rows.select(pl.arg_where(score > score.shift(1))),
             *levels_of(run),
         ],
-        _engine(run),
+        "in-memory" if run.height < SMALL_IN_ORDER else "streaming",
     )
     matched = matched if by_doc else _verified(lookup, run, matched)
     start = starts.to_series()

@@ -114,10 +114,7 @@ def score(
     reads = {metric.name: metric.reads for metric in asked}
     order = contract.order
     whole = prepared_for(prepared, reads)
-    can_wait = isinstance(run, pl.DataFrame) and not order.judged_only
-    looked_for = whole
-    if can_wait and all(metric.positives_only for metric in asked):
-        looked_for = whole.positives
+    looked_for = _needed(whole, asked, order) if isinstance(run, pl.DataFrame) else whole
     with_plateaus = reads_plateaus(reads)
     only = None if with_plateaus else {name for columns in reads.values() for name in columns}
     seen = judged_frame(looked_for, run, order, progress, only)
@@ -136,6 +133,12 @@ def score(
     values = seen.units.drop("unit").hstack(values.drop("unit"))
     later = None if is_whole else functools.partial(_share_judged, whole, run, order, k)
     return Scored(values, seen.groups, asked, contract.queries, later)
+
+
+def _needed(prepared: PreparedQrels, asked: list[Asked], order: Order) -> PreparedQrels:
+    """The judgements that the metrics read: all of them, or those of a grade above 0."""
+    positives_only = all(metric.positives_only for metric in asked) and not order.judged_only
+    return prepared.positives if positives_only else prepared
 
 
 def _share_judged(
