@@ -9,7 +9,7 @@ import pytest
 
 import evalframe as evf
 from evalframe.errors import OptionError, RowError
-from evalframe.ranking import matching, ties
+from evalframe.ranking import matching, packing, ties
 
 from .cases import Run, collection, qrels_table, run_table
 
@@ -54,7 +54,8 @@ def test_every_road_ranks_as_sorting_does(
     comparisons: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ties, "COMPARISONS_PER_ROW", comparisons)
+    for room in (ties, packing):
+        monkeypatch.setattr(room, "COMPARISONS_PER_ROW", comparisons)
     for seed in range(6):
         qrels, run = collection(seed, n_queries=12)
         if road == "large in order":

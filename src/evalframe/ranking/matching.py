@@ -2,8 +2,8 @@
 
 Three roads give the same ranks. A run in order (verified, never assumed) is not sorted: a rank is
 the distance from the start of the query's block, and ties are settled only where a judged document
-is tied. A run in any order is counted through where few documents of a query are judged, and put in
-order where many are.
+is tied. A run in any order is counted through where few documents of a query are judged, and its
+rows are put in order as numbers where many are.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import polars as pl
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
 from evalframe.frames import pair_hash
+from evalframe.ranking.packing import ranked_by_steps
 from evalframe.ranking.prepared import SEED, Lookup, PreparedQrels
 from evalframe.ranking.ties import TieRule, Ties, levels_of, settle_ties
 
@@ -228,23 +229,7 @@ def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: T
     if matched.height <= SHALLOW * matched["block"].n_unique():
         return Found(groups, collect(count_above(rows, matched, keys, rule), engine))
     needed = blocks.join(matched, on="block", how="semi")
-    ordered = collect(
-        rows.join(needed.lazy(), on=keys)
-        .select("block", "score", "row", *(c for c in (rule.column,) if c != "row"))
-        .sort("block", "score", "row", descending=[False, True, False]),
-        engine,
-    )
-    border = pl.col("block").ne_missing(pl.col("block").shift(1))
-    starts, *levels = collect_all(
-        [ordered.lazy().select(pl.arg_where(border)), *levels_of(ordered)], engine
-    )
-    start = starts.to_series()
-    end = start.slice(1).extend(pl.Series([ordered.height], dtype=start.dtype))
-    moved = ordered.select("row", "block").with_row_index("at")
-    moved = moved.join(matched.select("row", "pair"), on="row").select("pair", "block", row="at")
-    ranked = _ranked_in_order(ordered, moved.drop("block"), start, end, levels, rule)
-    own_block = ordered["block"].gather(start)
-    return Found(groups, ranked.with_columns(block=pl.lit(own_block).gather(pl.col("block"))))
+    return Found(groups, ranked_by_steps(rows, matched, needed, rule, engine))
 
 
 def count_above(
