@@ -57,8 +57,12 @@ def draw(found: pl.DataFrame, path: Path) -> None:
 
     table = found.with_columns(name=pl.col("tool").replace(SHOWN))
     base = alt.Chart(table).encode(
-        x=alt.X("rows:Q", title="rows of the run").scale(type="log", domain=[25_000, 400_000_000]),
-        y=alt.Y("seconds:Q", title="seconds, reading included").scale(type="log"),
+        x=alt.X("rows:Q", title="rows of the run")
+        .scale(type="log", domain=[20_000, 400_000_000])
+        .axis(values=[10**n for n in range(5, 9)], format="~s"),
+        y=alt.Y("seconds:Q", title="seconds, reading included")
+        .scale(type="log", domain=[0.001, 100])
+        .axis(values=[10**n for n in range(-3, 3)], format="~g"),
         color=alt.Color("tool:N", legend=None).scale(domain=[*ROWS_UP_TO], range=[*COLOURS]),
     )
     ends = base.transform_joinaggregate(last="max(rows)", groupby=["tool"])
