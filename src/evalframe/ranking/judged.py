@@ -173,9 +173,7 @@ def judged_frame(
     else:
         placed = place_plan(prepared, run, order.ties, order.score_dtype, progress)
     pairs, units = _for_each_system(prepared, placed, only)
-    units = units.join(
-        placed.groups, on=[*units.columns[1:]], how="left", maintain_order="left"
-    ).with_columns(pl.col("n_retrieved").fill_null(0).cast(pl.UInt32))
+    units = units.with_columns(_lengths(units, placed.groups))
     slots = placed.matches["slot"]
     found = [name for name in ("score", "rank") if only is None or name in {"rank", *only}]
     judged = pairs.with_columns(
@@ -189,6 +187,15 @@ def judged_frame(
         refuse_repeats(prepared.pairs, again, ["pair", "system"])
     judged = _look_at(judged, order, ["unit"])
     return Judged(judged, units, placed.groups)
+
+
+def _lengths(units: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
+    """`n_retrieved` of each unit."""
+    keys = units.columns[1:]
+    if units.select(keys).equals(groups.select(keys)):
+        return groups["n_retrieved"]
+    found = units.join(groups, on=keys, how="left", maintain_order="left")
+    return found["n_retrieved"].fill_null(0).cast(pl.UInt32)
 
 
 def _spread(values: pl.Series, slots: pl.Series, n: int) -> pl.Series:

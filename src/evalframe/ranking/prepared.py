@@ -81,8 +81,8 @@ class PreparedQrels:
         positive = self.checked.filter(pl.col("relevance") > 0)
         if positive.height == self.checked.height:
             return self
-        others = self.checked.join(positive, on="query_id", how="anti")
-        if others.height:
+        if positive["query_id"].n_unique() < self.checked["query_id"].n_unique():
+            others = self.checked.join(positive, on="query_id", how="anti")
             one_each = others.sort("query_id", "doc_id").unique("query_id", keep="first")
             positive = positive.vstack(one_each)
         return PreparedQrels(positive)
