@@ -277,6 +277,39 @@ def test_the_table_marks_what_is_significant() -> None:
     ]
 
 
+def test_what_is_printed_of_each_pair(handbook: Path) -> None:
+    """Difference, interval, p as it is and corrected, queries, and who won; under 100 columns."""
+    runs = {name: handbook / "runs" / f"{name}.parquet" for name in ("bm25", "tfidf", "minilm")}
+    found = compare(handbook / "qrels" / "test.tsv", runs, ["ndcg@10", "map"], seed=3, **quick)
+    lines = repr(found).splitlines()
+    assert max(map(len, lines)) < 100
+    row = found.pairs.row(1, named=True)
+    ends = f"{row['low']:.4f} … {row['high']:.4f}"
+    numbers = [f"{row[name]:.4f}" for name in ("p", "p_corrected")]
+    won = f"{row['wins']}/{row['ties']}/{row['losses']}"
+    printed = ["bm25", "minilm", "ndcg@10", f"{row['difference']:.4f}", *ends.split(), *numbers]
+    assert [*printed, str(row["n"]), won] in [line.split() for line in lines]
+    assert "intervals of a - b: 95%, bca, 200 resamples, seed 3; each by itself" in lines
+    assert sum(
+        line.startswith("randomisation, Monte Carlo, 200 resamples, seed 3") for line in lines
+    )
+    t = compare(handbook / "qrels" / "test.tsv", runs, "map", test="t", interval="t")
+    assert "intervals of a - b: 95%, t; each by itself" in repr(t)
+
+
+def test_of_many_pairs_the_first_are_printed_and_the_rest_counted() -> None:
+    qrels = {str(query): {"a": 1} for query in range(5)}
+    names = ["a name of many signs", *"bcdefgh"]
+    runs = {
+        name: {query: [*"xyz"[: (place + int(query)) % 4], "a"] for query in qrels}
+        for place, name in enumerate(names)
+    }
+    found = compare(qrels, runs, "mrr", **quick)
+    assert found.pairs.height == 28
+    assert "… and 8 more rows" in repr(found)
+    assert "a name of m…  b" in repr(found)
+
+
 def test_with_a_baseline_every_system_is_tested_against_it_alone() -> None:
     found = three(baseline="y", **quick)
     assert found.pairs.filter(metric="mrr").select("a", "b", "difference").rows() == [

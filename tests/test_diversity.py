@@ -238,3 +238,21 @@ def test_a_judgement_that_stands_twice_for_a_subtopic_is_refused() -> None:
 def test_impossible_parameters_are_refused(metric: str) -> None:
     with pytest.raises(MetricError):
         parse(metric)
+
+
+def test_a_metric_by_subtopic_reads_the_subtopics_of_trec_qrels(tmp_path: Path) -> None:
+    """Without being told: the second column is read for it, and stays unread for other metrics."""
+    by_subtopic = tmp_path / "by_subtopic.trec"
+    by_subtopic.write_text("1 a d1 1\n1 b d1 1\n1 b d2 1\n1 c d3 0\n")
+    run = {"1": {"d2": 3.0, "d1": 2.0}}
+    told = evf.read_qrels(by_subtopic, subtopics=True)
+    metrics = ["alpha_ndcg@10", "map"]
+    wanted = evf.evaluate(told, run, metrics).metrics
+    assert wanted["alpha_ndcg@10"] < 1
+    assert evf.evaluate(by_subtopic, run, metrics).metrics == wanted
+    scored = evf.per_query(by_subtopic, run, metrics)
+    assert scored.row(0) == ("1", *wanted.values())
+    compared = evf.compare(by_subtopic, {"a": run, "b": {"1": ["d1"]}}, metrics, resamples=50)
+    assert compared.means("alpha_ndcg@10")["a"] == wanted["alpha_ndcg@10"]
+    with pytest.raises(RowError, match="subtopics=True"):
+        evf.evaluate(by_subtopic, run, "map")

@@ -52,7 +52,7 @@ def test_infinite_scores_are_refused_where_they_are_read(method: str, norm: str 
     with pytest.raises(RowError, match=r"(?s)run 'i': 2 rows have an infinite.*doc_id='a'"):
         fuse({"s": S, "i": INFINITE}, method, norm=norm, **learn)
     plan = fuse({"s": S, "i": run_table(INFINITE).lazy()}, method, norm=norm, **learn)
-    with pytest.raises(pl.exceptions.InvalidOperationError, match="an infinite score"):
+    with pytest.raises(RowError, match="an infinite score"):
         plan.lazy().collect()
 
 
@@ -74,7 +74,7 @@ def test_a_document_that_stands_twice_has_no_second_vote(method: str) -> None:
     twice = pl.concat([run_table(S), run_table({"q": {"b": 0.5}})])
     wanted = fuse(RUNS, method)
     for lazy in ({"s": twice.lazy(), "t": T}, pl.concat([COLUMN, COLUMN.head(1)]).lazy()):
-        with pytest.raises(pl.exceptions.InvalidOperationError, match="stands more than once"):
+        with pytest.raises(RowError, match="stands more than once"):
             fuse(lazy, method).lazy().collect()
         assert scores_of(fuse(lazy, method, duplicates="best")) == scores_of(wanted)
     with pytest.raises(RowError, match="more than once"):
@@ -85,7 +85,7 @@ def test_large_frames_in_memory_are_looked_through_while_they_are_fused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("evalframe.frames.CHECKED_WHOLE", 2)
-    monkeypatch.setattr("evalframe.fusion.fusing.CHECKED_WHOLE", 2)
+    monkeypatch.setattr("evalframe.fusion.lists.CHECKED_WHOLE", 2)
     twice = pl.concat([run_table(S), run_table({"q": {"b": 0.5}})])
     with pytest.raises(RowError, match="in a system's list"):
         fuse({"s": twice, "t": T}, "rrf")
@@ -132,7 +132,7 @@ def test_weights_of_a_column_come_by_name() -> None:
     for runs in (COLUMN, COLUMN.lazy()):
         with pytest.raises(OptionError, match="column of systems: name each"):
             fuse(runs, "wsum", weights=[1, 2])
-    with pytest.raises(pl.exceptions.InvalidOperationError, match="weights lack the system t"):
+    with pytest.raises(OptionError, match="weights lack the system t"):
         fuse(COLUMN.lazy(), "wsum", weights={"s": 1}).lazy().collect()
 
 
@@ -150,7 +150,7 @@ def test_training_that_shares_nothing_is_refused() -> None:
         with pytest.raises(OptionError, match=r"train_runs lack the systems \['t'\]"):
             fuse(RUNS, method, train_qrels={"q": {"a": 1}}, train_runs={"s": S, "x": T})
         plan = fuse(COLUMN.lazy(), method, train_qrels={"p": {"a": 1}})
-        with pytest.raises(pl.exceptions.InvalidOperationError, match="judge no query"):
+        with pytest.raises(OptionError, match="judge no query"):
             plan.lazy().collect()
     with pytest.raises(OptionError, match="rel must be a grade"):
         fuse(RUNS, "mapfuse", train_qrels={"q": {"a": 1}}, rel="1")  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from evalframe.comparing.agreement import (
     system_agreement,
     tau_ap,
 )
+from evalframe.comparing.ap_correlation import tau_ap_b
 from evalframe.comparing.compare import compare
 from evalframe.comparing.explaining import explain_difference
 from evalframe.comparing.honest import tie_sensitivity, unjudged_bounds
@@ -227,6 +228,34 @@ def test_tau_ap_is_its_definition_and_the_mean_over_orders_of_ties(data: st.Data
     assert tau_ap(truth, truth) == 1 or len({*truth}) < n
     if len({*other}) == n:
         assert tau_ap([-v for v in other], other) == pytest.approx(-1)
+
+
+def test_tau_ap_b_is_that_of_its_authors() -> None:
+    """The example that their package ircor prints: both lists in fifths."""
+    x = [0.06, 0.2, 0.27, 0.37, 0.57, 0.63, 0.66, 0.9, 0.91, 0.94]
+    y = [0.37, 0.06, 0.2, 0.27, 0.57, 0.66, 0.63, 0.91, 0.9, 0.94]
+    fifths = [round(value * 5) for value in y]
+    assert tau_ap(x, y) == pytest.approx(0.7491182, abs=5e-8)
+    assert tau_ap(x, fifths) == pytest.approx(0.6074515, abs=5e-8)
+    found = tau_ap_b([round(value * 5) for value in x], fifths)
+    assert found == pytest.approx(0.6269841, abs=5e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), min_size=2, max_size=7))
+def test_tau_ap_b_is_symmetric_and_1_for_a_list_beside_itself(pairs: list) -> None:
+    """And without ties the mean of tau_ap both ways."""
+    x, y = ([*side] for side in zip(*pairs, strict=True))
+    assert tau_ap_b(x, y) == tau_ap_b(y, x)
+    if len({*x}) < 2 or len({*y}) < 2:
+        assert tau_ap_b(x, y) is None
+        return
+    assert tau_ap_b(x, x) == 1
+    assert tau_ap_b(x, [-value for value in x]) == -1
+    places = [*range(len(y))]
+    order = sorted(places, key=lambda i: (y[i], i))
+    there, back = tau_ap(places, order), tau_ap(order, places)
+    assert tau_ap_b(places, order) == pytest.approx((there + back) / 2)
 
 
 def brute_rbo(first: list, second: list, p: float) -> float:

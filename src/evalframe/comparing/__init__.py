@@ -8,6 +8,7 @@ from evalframe.comparing.agreement import (
     system_agreement,
     tau_ap,
 )
+from evalframe.comparing.ap_correlation import tau_ap_b
 from evalframe.comparing.compare import compare, compare_frames
 from evalframe.comparing.comparison_report import Comparison
 from evalframe.comparing.explaining import Explanation, explain_difference
@@ -30,6 +31,7 @@ __all__ = [
     "run_agreement",
     "system_agreement",
     "tau_ap",
+    "tau_ap_b",
     "tie_sensitivity",
     "unjudged_bounds",
 ]

@@ -76,12 +76,12 @@ def tau_ap(truth: Sequence[float], other: Sequence[float]) -> float | None:
     float or None
         1 for the same order without ties. Things that the truth ties count half, for no order of
         them agrees with it; ties of the other ranking stand for the mean over all their orders.
-        A list with ties therefore lies below 1 even beside itself. None where one of the lists has
-        a single value throughout.
+        A list with ties therefore lies below 1 even beside itself; `tau_ap_b` gives 1. None where
+        one of the lists has a single value throughout.
 
     Notes
     -----
-    Source: Yilmaz, Aslam and Robertson 2008.
+    Source: Yilmaz, Aslam and Robertson 2008; ties as in Urbano and Marrero 2017, tau_AP,a.
 
     Examples
     --------

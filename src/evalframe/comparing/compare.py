@@ -20,15 +20,16 @@ from evalframe.comparing.value_frames import (
 )
 from evalframe.errors import EmptyError, OptionError, did_you_mean
 from evalframe.frames import Duplicates
+from evalframe.ranking.judged_columns import reads_subtopics
 from evalframe.ranking.prepared import prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
-from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
+from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries, listed
 from evalframe.statistics import IntervalMethod, Procedure, Test
 from evalframe.statistics.corrections import Correction, Family
 from evalframe.statistics.resampling import require_stats
 
-__all__ = ["compare", "compare_frames"]
+__all__ = ["compare", "compare_frames", "compare_values"]
 
 
 def compare(
@@ -107,8 +108,14 @@ def compare(
     --------  --------
     good (a)  1.0000 b
     poor (b)  0.5000
+    <BLANKLINE>
+    a     b     metric   a - b  95% interval          p  corrected  n  win/tie/loss
+    ----  ----  ------  ------  ---------------  ------  ---------  -  ------------
+    good  poor  mrr     0.5000  0.5000 … 0.5000  0.0312     0.0312  6  6/0/0
+    <BLANKLINE>
     a letter: significantly better than the system of that letter, p < 0.05
     randomisation, exact; holm correction over all pairs and metrics
+    intervals of a - b: 95%, bca, 10000 resamples, seed 0; each by itself
     n = 6 paired queries
     rel=None, queries=judged, ties=trec, score_dtype=Float64, judged_only=False, depth=None,
     duplicates=error
@@ -117,7 +124,8 @@ def compare(
     procedure = Procedure(test, correction, family, alpha, interval, confidence, resamples, seed)
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     metrics = metrics_once(metrics)
-    prepared = prepare(qrels)
+    by_subtopic = any(reads_subtopics(one.reads) for one in listed(metrics, rel))
+    prepared = prepare(qrels, subtopics=by_subtopic)
     frames: dict[str, pl.DataFrame] = {}
     counts = []
     names: list[str] = []
@@ -127,14 +135,26 @@ def compare(
         counts.append(held[1])
         frames |= _by_system(held[0])
         names = list(report.how)
+    return compare_values(frames, names, baseline, procedure, pl.concat(counts), contract)
+
+
+def compare_values(
+    frames: Mapping[str, pl.DataFrame],
+    metrics: list[str],
+    baseline: str | Sequence[str] | None,
+    procedure: Procedure,
+    counts: pl.DataFrame,
+    contract: Contract,
+) -> Comparison:
+    """Compare systems whose values by query are there: name → `query_id` and the metrics."""
     return _compared(
         frames,
         ["query_id"],
-        names,
+        metrics,
         _baselines(baseline, frames),
         procedure,
-        frozenset(lower_is_better_of(names)),
-        counts=pl.concat(counts),
+        frozenset(lower_is_better_of(metrics)),
+        counts=counts,
         contract=contract,
     )
 

@@ -6,15 +6,18 @@ query of any system, and for each every document that any system found for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.errors import FrameError, OptionError, RowError, whole_number
-from evalframe.frames import CHECKED_WHOLE, Duplicates, fails_where, is_tabular
+from evalframe.errors import OptionError, RowError, whole_number
+from evalframe.frames import Duplicates, fails_where
+from evalframe.fusion.lists import Frames, Runs, lists_of, norm_that_matters, runs_of
 from evalframe.fusion.methods import (
     METHODS,
     Method,
@@ -24,34 +27,20 @@ from evalframe.fusion.methods import (
     read_method,
     sum_in_order,
 )
-from evalframe.fusion.normalising import (
-    Normalisation,
-    complete,
-    finite_scores,
-    place_in_list,
-    read_normalisation,
-)
-from evalframe.fusion.trained import NOTHING_SHARED, refuse_without_training, training_lists
-from evalframe.fusion.weights import Weights, weight_of
-from evalframe.inputs import qrels_frame, run_frame
+from evalframe.fusion.normalising import Normalisation, place_in_list, read_normalisation
+from evalframe.fusion.parts import as_plan, in_parts, kept
+from evalframe.fusion.trained import NOTHING_SHARED, refuse_no_grade, training_lists
+from evalframe.fusion.weights import LACKING, Weights, weight_of
+from evalframe.inputs import qrels_frame
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.ranking.subtopics import join_subtopics
 from evalframe.ranking.ties import TieRule, Ties
 
-__all__ = [
-    "METHODS",
-    "Lists",
-    "combine",
-    "fuse",
-    "fusion",
-    "lists_of",
-    "recipe_of",
-]
-
-SMALL = 100_000
-"""Rows below which the in-memory engine is quicker."""
+__all__ = ["METHODS", "combine", "fuse", "fusion", "recipe_of"]
 
 REPEATED = "a document stands more than once in a system's list; see duplicates='best'"
+SAID = re.compile(r'\["([^"]* [^"]*)"')
+"""The words of `fails_where` in the engine's message."""
 
 
 def fuse(
@@ -99,8 +88,8 @@ def fuse(
     depth
         How many documents of each query to give, the best first; all without it.
     duplicates
-        See `evalframe.frames.Duplicates`. Nothing counts twice: a plan with a document that stands
-        more than once in a list fails, as do frames too large to be looked through beforehand.
+        See `evalframe.frames.Duplicates`. Nothing counts twice: what is not looked through
+        beforehand is refused while it is fused.
     **parameters
         Of the method: `k` of `rrf` (60), `phi` of `rbc`, `gamma` of `comb_gmnz`, `sigma` of
         `logn_isr`, `w` of `slidefuse`, `n_segments` of `probfuse`.
@@ -109,7 +98,8 @@ def fuse(
     -------
     pl.DataFrame or pl.LazyFrame
         A run: `query_id`, `doc_id`, `score`; by query_id, falling score and falling doc_id. Lazy
-        where a run is: then it is one plan, which the streaming engine runs in batches.
+        where a run is: then nothing is read before the fused run is taken, and nothing is held
+        whole while it is; see the notes.
 
     Raises
     ------
@@ -120,10 +110,18 @@ def fuse(
         There are no runs, one of them holds several systems, or two have the same name.
     RowError
         A document stands more than once in a list; or a score is infinite, and the normalisation
-        or the method reads more of it than the rank.
+        or the method reads more of it than the rank. Of plans and large files this is found when
+        the fused run is taken.
 
     Notes
     -----
+    What is worked out query by query needs no more than some queries at a time: about a million
+    rows of all lists together, whatever the runs hold, and the same bits however they are cut.
+    Plans and large files are read once. What does not fit into that is kept until the fused run has
+    been taken, in files of about 15 bytes a row in the system's folder for temporary files. So
+    `evalframe.write_run(fuse(plans), path)` and `evalframe.evaluate(qrels, fuse(plans))` take runs
+    larger than memory. Methods that learn also hold the lists of the queries that they learn from.
+
     The numbers are those of ranx, but for what its order of ties leaves to chance, and for
     `condorcet`: there the order of ranx depends on chance where majorities go round in a circle or
     are drawn, and here a score counts the majorities that a document wins.
@@ -149,57 +147,109 @@ def fuse(
     depth = None if depth is None else whole_number("depth", depth)
     if chosen.trained and train_qrels is None:
         raise OptionError(f"{chosen.name} learns from judged queries: give train_qrels=")
-    normalised = None if norm is None else read_normalisation(norm)
-    lists = lists_of(runs, recipe, normalised, ties, duplicates)
-    judged = None
+    used = norm_that_matters(None if norm is None else read_normalisation(norm), recipe)
+    given = runs_of(runs, recipe, used, ties, duplicates)
+    training = None
     if chosen.trained:
-        learnt_from = lists
+        refuse_no_grade(rel)
+        learnt_from = given
         if train_runs is not None:
-            learnt_from = lists_of(train_runs, recipe, normalised, ties, duplicates)
-            _refuse_other_systems(lists.names, learnt_from.names)
-        qrels = _qrels_plan(train_qrels)
-        judged = training_lists(learnt_from.plan, qrels, rel)
-        lists = _with_training(lists, learnt_from.plan, qrels, judged)
-    is_ordered = not lists.in_column or isinstance(weights, Mapping)
-    weight = weight_of(lists.names if is_ordered else [], weights)
-    fused = combine(lists.plan, recipe, weight, judged, depth, lists.may_repeat)
-    if lists.is_lazy:
-        return fused
-    try:
-        return collect(fused, "in-memory" if lists.height < SMALL else "streaming")
-    except pl.exceptions.InvalidOperationError as error:
-        if lists.may_repeat and REPEATED in str(error):
-            raise RowError(REPEATED) from error
-        raise
+            learnt_from = runs_of(train_runs, recipe, used, ties, duplicates)
+            _refuse_other_systems(given.names, learnt_from.names)
+        training = Training(learnt_from.frames, _qrels_plan(train_qrels), rel)
+    is_ordered = not given.in_column or isinstance(weights, Mapping)
+    weight = weight_of(given.names if is_ordered else [], weights)
+    fusing = Fusing(chosen, parameters, used, ties, weight, depth, given, training)
+    if given.is_lazy:
+        return as_plan(fusing.parts)
+    return pl.concat(fusing.parts())
 
 
 @dataclass(frozen=True)
-class Lists:
-    """The lists of all systems in one plan.
+class Training:
+    """What a method learns from: runs, judgements, and the lowest grade that is relevant."""
 
-    Attributes
-    ----------
-    plan
-        `system`, `query_id`, `doc_id`, `score`, and what the recipe reads of `rank` and `n_listed`.
-    names
-        The systems in the order they were given; those of a column in alphabetical order, and none
-        where it is the column of a plan.
-    in_column
-        Whether the systems are a column of one run.
-    is_lazy
-        Whether one of the runs was a plan.
-    may_repeat
-        Whether nobody has looked yet for documents that stand more than once in a list.
-    height
-        Rows of the runs in memory.
-    """
+    frames: Frames
+    qrels: pl.LazyFrame
+    rel: float | None
 
-    plan: pl.LazyFrame
-    names: list[str]
-    in_column: bool
-    is_lazy: bool
-    may_repeat: bool
-    height: int
+
+@dataclass(frozen=True)
+class Fusing:
+    """A fusion that has been asked for, and that nothing has been worked out of yet."""
+
+    method: Method
+    parameters: Mapping[str, Any]
+    norm: Normalisation | None
+    ties: Ties
+    weight: pl.Expr
+    depth: int | None
+    runs: Runs
+    training: Training | None
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The method's recipe with its parameters."""
+        return recipe_of(self.method, self.parameters, None)
+
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """The fused run, some whole queries at a time, in order."""
+        try:
+            with kept(self.runs.frames) as frames:
+                judged = self._judged(frames)
+                fused = partial(self._fused, None if judged is None else judged.lazy())
+                yield from in_parts(frames, self._cost, fused)
+        except pl.exceptions.InvalidOperationError as error:
+            raise _in_our_words(error) from error
+
+    def _fused(
+        self,
+        judged: pl.LazyFrame | None,
+        frames: Mapping[str | None, pl.LazyFrame],
+        systems: pl.LazyFrame | None,
+    ) -> pl.LazyFrame:
+        lists = self._lists(frames, systems)
+        return combine(
+            lists, self.recipe, self.weight, judged, self.depth, self.runs.may_repeat, systems
+        )
+
+    def _lists(self, frames: Frames, systems: pl.LazyFrame | None) -> pl.LazyFrame:
+        return lists_of(frames, self.recipe, self.norm, self.ties, systems)
+
+    def _judged(self, frames: Frames) -> pl.DataFrame | None:
+        """The lists to learn from."""
+        if self.training is None:
+            return None
+        qrels = collect(self.training.qrels)
+        rel = self.training.rel
+
+        def judged(
+            frames: Mapping[str | None, pl.LazyFrame], systems: pl.LazyFrame | None
+        ) -> pl.LazyFrame:
+            return training_lists(self._lists(frames, systems), qrels.lazy(), rel).drop("doc_id")
+
+        queries = qrels.select("query_id").unique()
+        if self.training.frames is self.runs.frames:
+            found = [*in_parts(frames, self._cost, judged, queries)]
+        else:
+            with kept(self.training.frames) as others:
+                found = [*in_parts(others, self._cost, judged, queries)]
+        if sum(rows.height for rows in found) == 0:
+            raise OptionError(NOTHING_SHARED)
+        return pl.concat(found)
+
+    @property
+    def _cost(self) -> pl.Expr:
+        completes = self.norm is not None and self.norm.completes
+        return self.recipe.cost * pl.col("n_systems") if completes else self.recipe.cost
+
+
+def _in_our_words(error: Exception) -> Exception:
+    """What is wrong with the rows, where a plan was made to fail by saying so."""
+    said = SAID.search(str(error))
+    if said is None:
+        return error
+    return (OptionError if said[1].startswith(LACKING) else RowError)(said[1])
 
 
 def recipe_of(method: Method, parameters: Mapping[str, Any], weights: Weights | None) -> Recipe:
@@ -214,40 +264,6 @@ def recipe_of(method: Method, parameters: Mapping[str, Any], weights: Weights | 
     return recipe
 
 
-def lists_of(
-    runs: Any,
-    recipe: Recipe,
-    norm: Normalisation | None,
-    ties: Ties,
-    duplicates: Duplicates,
-) -> Lists:
-    """All lists with normalised scores, and with what the recipe reads of them."""
-    frames = _named_frames(runs, duplicates)
-    matters = norm is not None and (recipe.reads("score") or not norm.keeps_order or norm.completes)
-    used = norm if matters else None
-    reads_scores = recipe.reads("score") and recipe.finite if used is None else not used.reads_ranks
-    if reads_scores:
-        frames = {name: _finite(frame, name) for name, frame in frames.items()}
-    parts = [_part(frame.lazy(), name, recipe, used, ties) for name, frame in frames.items()]
-    plan = pl.concat(parts) if len(parts) > 1 else parts[0]
-    if used is not None and used.completes:
-        plan = _completed(plan, used)
-    whole = [frame for frame in frames.values() if isinstance(frame, pl.DataFrame)]
-    is_lazy = len(whole) < len(frames)
-    in_column = None in frames
-    names = [name for name in frames if name is not None]
-    if in_column and whole:
-        names = whole[0]["system"].unique().sort().to_list()
-    return Lists(
-        plan,
-        names,
-        in_column,
-        is_lazy,
-        duplicates == "error" and (is_lazy or any(f.height >= CHECKED_WHOLE for f in whole)),
-        sum(frame.height for frame in whole),
-    )
-
-
 def combine(
     lists: pl.LazyFrame,
     recipe: Recipe,
@@ -255,10 +271,15 @@ def combine(
     judged: pl.LazyFrame | None,
     depth: int | None,
     may_repeat: bool = False,
+    systems: pl.LazyFrame | None = None,
 ) -> pl.LazyFrame:
-    """The fused run of prepared lists; those that may repeat a document fail if they do."""
+    """The fused run of prepared lists; those that may repeat a document fail if they do.
+
+    `systems` holds the `system` of every list, where `lists` are those of some queries only.
+    """
+    systems = lists.select("system").unique() if systems is None else systems
     if recipe.reads("weight"):
-        lists = lists.with_columns(weight=weight)
+        lists, systems = lists.with_columns(weight=weight), systems.with_columns(weight=weight)
     learnt = lists if recipe.learn is None or judged is None else recipe.learn(lists, judged)
     read = [name for name in ("weight",) if recipe.reads(name)]
     given = ["system"] if may_repeat else []
@@ -270,7 +291,7 @@ def combine(
         once = fails_where(pl.col("repeated"), REPEATED, "doc_id", pl.String())
         fused = fused.with_columns(once).drop("repeated")
     if recipe.finish is not None:
-        fused = recipe.finish(fused, lists)
+        fused = recipe.finish(fused, lists, systems)
     run = fused.select("query_id", "doc_id", pl.col("score").cast(pl.Float64))
     if depth is not None:
         run = place_in_list(run, ["query_id"], TieRule()).filter(pl.col("rank") <= depth)
@@ -279,99 +300,10 @@ def combine(
     )
 
 
-def _part(
-    plan: pl.LazyFrame, name: str | None, recipe: Recipe, norm: Normalisation | None, ties: Ties
-) -> pl.LazyFrame:
-    """One run's lists; a run without a name has its systems in a column."""
-    names = plan.collect_schema().names()
-    keys = ["system", "query_id"] if name is None else ["query_id"]
-    rule = TieRule.of(ties, names)
-    waits = norm is not None and norm.completes
-    if norm is not None and not waits:
-        if norm.reads_ranks:
-            plan = place_in_list(plan, keys, rule)
-        plan = plan.with_columns(score=norm.function(keys))
-    if recipe.reads("rank") or waits:
-        plan = place_in_list(plan, keys, rule)
-    if recipe.reads("n_listed"):
-        plan = plan.with_columns(n_listed=pl.len().over(keys))
-    if name is not None:
-        plan = plan.with_columns(system=pl.lit(name))
-    present = plan.collect_schema().names()
-    kept = [c for c in ("rank", "n_listed") if c in present and (recipe.reads(c) or waits)]
-    return plan.select("system", "query_id", "doc_id", "score", *kept)
-
-
-def _completed(plan: pl.LazyFrame, norm: Normalisation) -> pl.LazyFrame:
-    """Lists that hold every candidate, ranked again by their new scores."""
-    keys = ["system", "query_id"]
-    names = plan.collect_schema().names()
-    filled = complete(plan, keys).with_columns(score=norm.function(keys))
-    ranked = place_in_list(filled, keys, TieRule())
-    return ranked.with_columns(n_listed=pl.len().over(keys)) if "n_listed" in names else ranked
-
-
-def _named_frames(
-    runs: Any, duplicates: Duplicates
-) -> dict[str | None, pl.DataFrame | pl.LazyFrame]:
-    """Each run by its name, or one frame under None where the systems are a column."""
-    one = is_tabular(runs) or not isinstance(runs, Mapping | Iterable) or isinstance(runs, str)
-    if one or type(runs).__module__.partition(".")[0] == "pandas":
-        frame = run_frame(runs, duplicates=duplicates)
-        if "system" not in frame.lazy().collect_schema().names():
-            raise FrameError(
-                "fusion needs several runs: a mapping name → run, or one run with a column `system`"
-            )
-        return {None: frame}
-    given = runs if isinstance(runs, Mapping) else {str(i): r for i, r in enumerate(runs, 1)}
-    if not given:
-        raise FrameError("there are no runs to fuse")
-    names = [str(name) for name in given]
-    twice = [name for name in given if names.count(str(name)) > 1]
-    if twice:
-        raise FrameError(f"the names of these runs are the same once they are strings: {twice}")
-    return {str(name): _one_system(run, str(name), duplicates) for name, run in given.items()}
-
-
-def _finite(frame: pl.DataFrame | pl.LazyFrame, name: str | None) -> pl.DataFrame | pl.LazyFrame:
-    try:
-        return finite_scores(frame)
-    except RowError as error:
-        raise RowError(str(error) if name is None else f"run {name!r}: {error}") from error
-
-
 def _refuse_other_systems(names: list[str], trained: list[str]) -> None:
     lacking = [name for name in names if trained and name not in trained]
     if lacking:
         raise OptionError(f"train_runs lack the systems {lacking}; they have {trained}")
-
-
-def _with_training(
-    lists: Lists, learnt_from: pl.LazyFrame, qrels: pl.LazyFrame, judged: pl.LazyFrame
-) -> Lists:
-    """The lists, if there is something to learn from; else those in memory are refused."""
-    if lists.is_lazy:
-        return replace(lists, plan=refuse_without_training(lists.plan, judged))
-    queries = learnt_from.select("query_id").unique()
-    if collect(queries.join(qrels, on="query_id", how="semi"), "in-memory").height == 0:
-        raise OptionError(NOTHING_SHARED)
-    return lists
-
-
-def _one_system(run: Any, name: str, duplicates: Duplicates) -> pl.DataFrame | pl.LazyFrame:
-    try:
-        frame = run_frame(run, duplicates=duplicates)
-    except FrameError as error:
-        raise type(error)(f"run {name!r}: {error}") from error
-    if "system" not in frame.lazy().collect_schema().names():
-        return frame
-    if isinstance(frame, pl.DataFrame) and frame["system"].n_unique() > 1:
-        several = frame["system"].unique().sort().head(3).to_list()
-        raise FrameError(
-            f"run {name!r} holds several systems ({several} and so on): give that one frame to "
-            "fuse, not a mapping that holds it"
-        )
-    return frame.drop("system")
 
 
 def _qrels_plan(qrels: Any) -> pl.LazyFrame:

@@ -65,18 +65,22 @@ class Recipe:
     finish
         Turns the fused frame (`query_id`, `doc_id`, `score`, and the sum of the `weights` of the
         lists that have the document) into the final one, where the score depends on the query's
-        other documents; called with the rows of all lists.
+        other documents; called with the rows of all lists, and with `system` and `weight` of all
+        systems.
     learn
         Adds to the rows of all lists what was learnt from judged lists; see `trained`.
     finite
         Whether scores that are read must be finite.
+    cost
+        The rows that working out a list takes, of its `n_listed`.
     """
 
     each: pl.Expr
     together: pl.Expr = total
-    finish: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
+    finish: Callable[[pl.LazyFrame, pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
     learn: Callable[[pl.LazyFrame, pl.LazyFrame], pl.LazyFrame] | None = None
     finite: bool = True
+    cost: pl.Expr = pl.col("n_listed")  # noqa: RUF009
 
     def reads(self, column: str) -> bool:
         """Whether a column of the lists is looked at."""
@@ -123,6 +127,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {}
+"""Every way to fuse by its name."""
 
 
 def fusion(
@@ -296,12 +301,12 @@ def condorcet() -> Recipe:
     same scores where there are no draws either.
     Source: Copeland 1951; Montague and Aslam 2002.
     """
-    return Recipe(RANK * WEIGHT, finish=_duels)
+    return Recipe(RANK * WEIGHT, finish=_duels, cost=pl.col("n_listed") ** 2)
 
 
-def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
+def _points(fused: pl.LazyFrame, lists: pl.LazyFrame, systems: pl.LazyFrame) -> pl.LazyFrame:
     """Add what all lists give to every candidate, and the half of c - 1 for each that has it."""
-    all_weights = lists.select("system", "weight").unique().select(all_weights=sum_in_order(WEIGHT))
+    all_weights = systems.select(all_weights=sum_in_order(WEIGHT))
     given_away = (
         lists.group_by("system", "query_id", "weight")
         .agg(n=pl.len())
@@ -319,7 +324,7 @@ def _points(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _duels(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
+def _duels(fused: pl.LazyFrame, lists: pl.LazyFrame, _: pl.LazyFrame) -> pl.LazyFrame:
     """Net votes of one document over another: those of lists with both, and of lists with one.
 
     Where no list has both, the greater sum of weights wins, which a rank among all candidates

@@ -239,14 +239,17 @@ def place_in_list(plan: pl.LazyFrame, keys: list[str], rule: TieRule) -> pl.Lazy
     return placed.drop("row") if rule.column == "row" else placed
 
 
-def complete(plan: pl.LazyFrame, keys: list[str]) -> pl.LazyFrame:
+def complete(
+    plan: pl.LazyFrame, keys: list[str], systems: pl.LazyFrame | None = None
+) -> pl.LazyFrame:
     """Give every system a row for each document that any system found for the query.
 
-    What a system did not find has a null `score` and `rank`.
+    What a system did not find has a null `score` and `rank`. `systems` holds the `system` of all,
+    where the plan holds some of the queries only.
     """
     if "system" not in keys:
         return plan
-    systems = plan.select("system").unique()
+    systems = plan.select("system").unique() if systems is None else systems
     candidates = plan.select("query_id", "doc_id").unique()
     return systems.join(candidates, how="cross").join(
         plan, on=["system", "query_id", "doc_id"], how="left"

@@ -16,7 +16,6 @@ from numbers import Real
 import polars as pl
 
 from evalframe.errors import OptionError, whole_number
-from evalframe.frames import fails_where
 from evalframe.fusion.methods import Recipe, fusion, sum_in_order
 
 __all__ = [
@@ -25,7 +24,7 @@ __all__ = [
     "mapfuse",
     "posfuse",
     "probfuse",
-    "refuse_without_training",
+    "refuse_no_grade",
     "segfuse",
     "slidefuse",
     "training_lists",
@@ -49,8 +48,7 @@ NOTHING_SHARED = (
 
 def training_lists(lists: pl.LazyFrame, qrels: pl.LazyFrame, rel: float | None) -> pl.LazyFrame:
     """The lists of judged queries, with `hit`, `n_relevant` and `n_queries`."""
-    if rel is not None and (not isinstance(rel, Real) or isinstance(rel, bool) or rel != rel):
-        raise OptionError(f"rel must be a grade, not {rel!r}")
+    refuse_no_grade(rel)
     grade = pl.col("relevance")
     is_hit = grade > 0 if rel is None else grade >= max(rel, 0)
     hits = qrels.filter(is_hit).select("query_id", "doc_id", hit=pl.lit(1.0))
@@ -64,11 +62,10 @@ def training_lists(lists: pl.LazyFrame, qrels: pl.LazyFrame, rel: float | None) 
     )
 
 
-def refuse_without_training(lists: pl.LazyFrame, judged: pl.LazyFrame) -> pl.LazyFrame:
-    """The rows of all lists, whose plan fails where there is nothing to learn from."""
-    counted = judged.select(n_judged=pl.len())
-    failing = fails_where(pl.col("n_judged") == 0, NOTHING_SHARED, "query_id", pl.String())
-    return lists.join(counted, how="cross").with_columns(failing).drop("n_judged")
+def refuse_no_grade(rel: object) -> None:
+    """Refuse a level of relevance that is no number."""
+    if rel is not None and (not isinstance(rel, Real) or isinstance(rel, bool) or rel != rel):
+        raise OptionError(f"rel must be a grade, not {rel!r}")
 
 
 @fusion(trained=True)
@@ -206,8 +203,8 @@ def _precision_between(
     return learn
 
 
-def _least_from_all(fused: pl.LazyFrame, lists: pl.LazyFrame) -> pl.LazyFrame:
-    n_systems = lists.select(n_systems=pl.col("system").n_unique())
+def _least_from_all(fused: pl.LazyFrame, _: pl.LazyFrame, systems: pl.LazyFrame) -> pl.LazyFrame:
+    n_systems = systems.select(n_systems=pl.len().cast(pl.UInt32))
     return fused.join(n_systems, how="cross").with_columns(
         score=pl.col("score") + pl.col("n_systems") * LEAST_ODDS
     )

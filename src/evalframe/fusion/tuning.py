@@ -16,7 +16,8 @@ from evalframe.columns import RUN
 from evalframe.engine import collect
 from evalframe.errors import OptionError, whole_number
 from evalframe.frames import Duplicates, refuse_duplicates
-from evalframe.fusion.fusing import combine, fuse, lists_of, recipe_of
+from evalframe.fusion.fusing import combine, fuse, recipe_of
+from evalframe.fusion.lists import lists_of, norm_that_matters, runs_of
 from evalframe.fusion.methods import Method, read_method
 from evalframe.fusion.normalising import read_normalisation
 from evalframe.fusion.trained import training_lists
@@ -149,15 +150,15 @@ def tune(
     prepared = prepare(qrels)
     train_ids, test_ids = _split(prepared.query_ids.to_list(), test, seed)
     recipe = recipe_of(chosen, {}, None)
-    normalised = None if norm is None else read_normalisation(norm)
-    lists = lists_of(runs, recipe, normalised, ties, duplicates)
-    judged_lists = lists.plan.join(
+    normalised = norm_that_matters(None if norm is None else read_normalisation(norm), recipe)
+    given = runs_of(runs, recipe, normalised, ties, duplicates)
+    judged_lists = lists_of(given.frames, recipe, normalised, ties).join(
         prepared.queries.lazy().select("query_id"), on="query_id", how="semi"
     )
     rows = collect(judged_lists)
     refuse_duplicates(rows, RUN)
     _refuse_strangers(rows, train_ids)
-    names = lists.names or rows["system"].unique().sort().to_list()
+    names = given.names or rows["system"].unique().sort().to_list()
     settings = list(_settings(chosen, grid, names))
     train_qrels, test_qrels = (_part_of(prepared, ids) for ids in (train_ids, test_ids))
     learnt_from = (

@@ -11,9 +11,11 @@ import polars as pl
 
 from evalframe.errors import OptionError
 
-__all__ = ["Weights", "named_weights", "weight_of"]
+__all__ = ["LACKING", "Weights", "named_weights", "weight_of"]
 
 Weights = Mapping[Any, float] | Iterable[float]
+
+LACKING = "weights lack the system "
 
 
 def named_weights(names: list[str], weights: Weights, where: str = "weights") -> dict[str, float]:
@@ -45,7 +47,7 @@ def weight_of(names: list[str], weights: Weights | None) -> pl.Expr:
     known = pl.col("system").replace_strict(
         [*named], [*named.values()], default=None, return_dtype=pl.Float64
     )
-    lacking = pl.concat_str(pl.lit("weights lack the system "), pl.col("system"))
+    lacking = pl.concat_str(pl.lit(LACKING), pl.col("system"))
     return pl.when(known.is_null()).then(lacking.cast(pl.Int64).cast(pl.Float64)).otherwise(known)
 
 

@@ -63,10 +63,12 @@ TESTS = (
     "tukey_unblocked",
     "randomised_tukey",
 )
+"""The names of all tests."""
 
 IntervalMethod = Literal["bca", "percentile", "studentised", "t"]
 """How an interval of a mean is made: three bootstrap methods, and Student's t."""
 INTERVALS = ("bca", "percentile", "studentised", "t")
+"""The names of all intervals of a mean."""
 
 
 @dataclass(frozen=True)
