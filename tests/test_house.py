@@ -24,11 +24,12 @@ FLOORS = [
     {"inputs"},
     {"ranking", "text"},
     {"metrics"},
-    {"scoring", "samples"},
-    {"report"},
+    {"scoring"},
+    {"plots", "page"},
+    {"report", "samples"},
     {"fusion", "statistics", "comparing", "auditing", "stored"},
 ]
-DOORS = {"__init__", "__main__", "evaluation", "rag", "cli", "plots", "ragas", "spark", "executor"}
+DOORS = {"__init__", "__main__", "evaluation", "rag", "cli", "ragas", "spark", "executor"}
 
 
 def name_of(room: Path) -> str:

@@ -246,7 +246,7 @@ def test_the_list_of_a_query_leaves_out_what_has_no_judgement_where_the_values_d
 def test_the_worst_of_a_metric_of_which_less_is_better_is_the_highest() -> None:
     report = evf.evaluate(QRELS, RUN, ["unjudged@2"])
     assert report.worst("unjudged@2", n=1)["query_id"].item() == "q1"
-    with pytest.raises(OptionError, match="n must be a whole number of at least 1"):
+    with pytest.raises(OptionError, match="n=-1 must be a whole number, 1 or more"):
         report.worst("unjudged@2", n=-1)
 
 

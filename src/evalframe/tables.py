@@ -1,20 +1,44 @@
-"""Small frames as plain text and as HTML."""
+"""Small frames as plain text, Markdown, LaTeX and HTML; what is cut is counted."""
 
 from __future__ import annotations
 
+import hashlib
 import html
 from collections.abc import Sequence
+from typing import Any
 
 import polars as pl
 
-__all__ = ["html_table", "latex_table", "latex_text", "markdown_table", "text_table"]
+__all__ = [
+    "ROWS_SHOWN",
+    "cells_of",
+    "html_table",
+    "in_one_line",
+    "latex_table",
+    "latex_text",
+    "markdown_table",
+    "markdown_text",
+    "more_rows",
+    "notebook_table",
+    "rows_kept",
+    "shortened",
+    "shown",
+    "text_table",
+]
+
+ROWS_SHOWN = 60
+"""Rows of a report's table that are printed; the rest is counted."""
+
+SIGNS = [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+"""Signs that break a line, steer a terminal or turn the direction of what follows."""
+NAMED_SIGNS = {sign: repr(chr(sign))[1:-1] for sign in SIGNS}
 
 
-def text_table(frame: pl.DataFrame) -> str:
-    """The frame in aligned columns; numbers to four decimals."""
-    cells = _cells(frame)
+def text_table(frame: pl.DataFrame, rows: int | None = None) -> str:
+    """The frame in aligned columns; numbers to four decimals, and no more than so many rows."""
+    cells = [list(map(in_one_line, frame.columns)), *cells_of(frame, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    numeric = [dtype.is_numeric() for dtype in frame.dtypes]
+    numeric = _is_number(frame)
     lines = [
         "  ".join(
             cell.rjust(width) if right else cell.ljust(width)
@@ -22,44 +46,174 @@ def text_table(frame: pl.DataFrame) -> str:
         ).rstrip()
         for row in cells
     ]
-    return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([lines[0], rule, *lines[1:], *more_rows(frame, rows)])
 
 
-def markdown_table(frame: pl.DataFrame) -> str:
-    """The frame as a Markdown table; numbers to four decimals."""
-    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in _cells(frame)]
-    rule = ["--:" if dtype.is_numeric() else "---" for dtype in frame.dtypes]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+def markdown_table(frame: pl.DataFrame, rows: int | None = None) -> str:
+    """The frame as a Markdown table; numbers to four decimals, and no more than so many rows."""
+    head = [markdown_text(name) for name in frame.columns]
+    body = [[markdown_text(cell) for cell in row] for row in cells_of(frame, rows)]
+    rule = ["--:" if right else "---" for right in _is_number(frame)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
+    return "\n".join([*lines, *(f"\n{more}" for more in more_rows(frame, rows))])
 
 
-def html_table(frame: pl.DataFrame, footnotes: Sequence[str] = ()) -> str:
+def html_table(frame: pl.DataFrame, footnotes: Sequence[str] = (), rows: int | None = None) -> str:
     """The frame as an HTML table with footnotes below it; numbers to four decimals."""
-    head, *rows = [[html.escape(cell) for cell in row] for row in _cells(frame)]
-    align = ["right" if dtype.is_numeric() else "left" for dtype in frame.dtypes]
+    align = ["right" if right else "left" for right in _is_number(frame)]
 
-    def line(tag: str, row: list[str]) -> str:
+    def line(tag: str, row: Sequence[str]) -> str:
         cells = (
-            f'<{tag} style="text-align: {side}">{cell}</{tag}>'
+            f'<{tag} style="text-align: {side}">{html.escape(cell)}</{tag}>'
             for cell, side in zip(row, align, strict=True)
         )
         return f"<tr>{''.join(cells)}</tr>"
 
-    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in footnotes)
-    body = "".join(line("td", row) for row in rows)
-    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>{notes}"
+    below = [*more_rows(frame, rows), *footnotes]
+    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in below)
+    body = "".join(line("td", row) for row in cells_of(frame, rows))
+    head = line("th", list(map(in_one_line, frame.columns)))
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
 
 
-def _cells(frame: pl.DataFrame) -> list[list[str]]:
-    shown = [[_shown(value) for value in row] for row in frame.rows()]
-    return [list(frame.columns), *shown]
+def notebook_table(
+    frame: pl.DataFrame, footnotes: Sequence[str] = (), rows: int | None = ROWS_SHOWN
+) -> str:
+    """The frame for a notebook: by great_tables where it is installed, else `html_table`."""
+    try:
+        from great_tables import GT, style
+        from great_tables import html as ready
+        from great_tables.loc import body
+    except ImportError:
+        return html_table(frame, footnotes, rows)
+    cells = cells_of(frame, rows)
+    # By place, since great_tables looks columns up by patterns.
+    names = [f"c{place}" for place in range(frame.width)]
+    texts = pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String), orient="row")
+    right = [name for name, number in zip(names, _is_number(frame), strict=True) if number]
+    mark = hashlib.blake2s(repr((frame.columns, cells)).encode(), digest_size=6).hexdigest()
+    # Double braces in a label would be read as a unit.
+    labels: dict[str, Any] = {
+        name: ready(html.escape(in_one_line(column)).replace("{", "&#123;"))
+        for name, column in zip(names, frame.columns, strict=True)
+    }
+    table = GT(texts, id=f"e{mark}").cols_label(labels)
+    table = table.tab_options(
+        table_margin_left="0px", table_font_size="14px", data_row_padding="4px"
+    )
+    if right:
+        table = table.cols_align("right", columns=right).tab_style(
+            style.css("font-variant-numeric: tabular-nums;"), body(columns=right)
+        )
+    for note in (*more_rows(frame, rows), *footnotes):
+        table = table.tab_source_note(note)
+    return str(table.as_raw_html())
 
 
-def _shown(value: object) -> str:
+def latex_table(
+    frame: pl.DataFrame,
+    footnotes: Sequence[str] = (),
+    rows: int | None = None,
+    *,
+    ready: bool = False,
+) -> str:
+    """The frame as a LaTeX tabular with booktabs rules; footnotes follow as comments.
+
+    Where the cells are `ready`, those after the first column are LaTeX already, and numbers.
+    """
+    head = [latex_text(name) for name in frame.columns]
+    body = [
+        [latex_text(row[0]), *(row[1:] if ready else map(latex_text, row[1:]))]
+        for row in cells_of(frame, rows)
+    ]
+    numeric = [False, *[True] * (frame.width - 1)] if ready else _is_number(frame)
+    more = [
+        rf"\multicolumn{{{frame.width}}}{{l}}{{{latex_text(note)}}} \\"
+        for note in more_rows(frame, rows)
+    ]
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{''.join('r' if right else 'l' for right in numeric)}}}",
+            r"\toprule",
+            " & ".join(head) + r" \\",
+            r"\midrule",
+            *(" & ".join(row) + r" \\" for row in body),
+            *more,
+            r"\bottomrule",
+            r"\end{tabular}",
+            *(f"% {in_one_line(note)}" for note in footnotes),
+        ]
+    )
+
+
+def cells_of(frame: pl.DataFrame, rows: int | None = None) -> list[list[str]]:
+    """The first rows as they are shown, each in one line: `-` for null, floats to four decimals.
+
+    >>> cells_of(pl.DataFrame({"id": ["q1", None], "value": [0.5, 2e-6], "n": [3, 4]}))
+    [['q1', '0.5000', '3'], ['-', '2.0e-06', '4']]
+    """
+    return [[shown(value) for value in row] for row in frame.head(rows_kept(frame, rows)).rows()]
+
+
+def more_rows(frame: pl.DataFrame, rows: int | None) -> list[str]:
+    """The line that counts the rows that were cut, if any were.
+
+    >>> more_rows(pl.DataFrame({"a": range(1010)}), 10)
+    ['… and 1,000 more rows']
+    """
+    cut = frame.height - rows_kept(frame, rows)
+    return [f"… and {cut:,} more rows"] if cut else []
+
+
+def rows_kept(frame: pl.DataFrame, rows: int | None) -> int:
+    """How many rows are shown; a single row is never cut, since its count would take its place."""
+    return frame.height if rows is None or frame.height <= rows + 1 else rows
+
+
+def in_one_line(text: str) -> str:
+    r"""Text whose signs that break lines, steer terminals or turn directions are spelt out.
+
+    >>> in_one_line("two\nlines")
+    'two\\nlines'
+    """
+    return text.translate(NAMED_SIGNS)
+
+
+def shortened(text: str, length: int, *, counted: bool = False) -> str:
+    """Text of that length at most; what is left out is marked, and counted where it is asked for.
+
+    >>> shortened("What is the difference between them?", 13)
+    'What is the…'
+    >>> shortened("What is the difference between them? " * 2, 36, counted=True)
+    'What is the difference between them? … (38 more characters)'
+    """
+    left_out = len(text) - length
+    if counted and left_out > len(" … (1 more characters)"):
+        return f"{text[:length].rstrip()} … ({left_out:,} more characters)"
+    return f"{text[: length - 1].rstrip()}…" if left_out > 0 and not counted else text
+
+
+def _is_number(frame: pl.DataFrame) -> list[bool]:
+    return [dtype.is_numeric() for dtype in frame.dtypes]
+
+
+def shown(value: object) -> str:
+    """A value as every table shows it."""
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        # A value that is not 0 shall not look as if it were, nor 0 as if it had a sign.
+        return f"{value:.1e}" if 0 < abs(value) < 0.00005 else f"{value or 0.0:.4f}"
+    if isinstance(value, list):
+        return ", ".join(map(shown, value))
+    return in_one_line(str(value))
 
 
+MARKDOWN: dict[str, str | int | None] = {
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", "|": r"\|",
+    **{sign: rf"\{sign}" for sign in "\\*[]"},
+}  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -70,28 +224,11 @@ LATEX = {
 }
 
 
+def markdown_text(text: str) -> str:
+    """Text in which the signs of Markdown, of its tables and of HTML stand for themselves."""
+    return in_one_line(text).translate(str.maketrans(MARKDOWN))
+
+
 def latex_text(text: str) -> str:
     """Text in which LaTeX's own signs stand for themselves."""
-    return "".join(LATEX.get(sign, sign) for sign in text)
-
-
-def latex_table(frame: pl.DataFrame, footnotes: Sequence[str] = ()) -> str:
-    """The frame as a LaTeX tabular with booktabs rules; footnotes follow as comments.
-
-    Names (the header and the first column) are escaped; other cells are LaTeX already.
-    """
-    head, *rows = _cells(frame)
-    body = [[latex_text(row[0]), *row[1:]] for row in rows]
-    lines = [" & ".join(row) + r" \\" for row in ([latex_text(c) for c in head], *body)]
-    return "\n".join(
-        [
-            rf"\begin{{tabular}}{{l{'r' * (frame.width - 1)}}}",
-            r"\toprule",
-            lines[0],
-            r"\midrule",
-            *lines[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-            *(f"% {note}" for note in footnotes),
-        ]
-    )
+    return "".join(LATEX.get(sign, sign) for sign in in_one_line(text))

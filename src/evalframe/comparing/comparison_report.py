@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import polars as pl
 
-from evalframe.comparing.pairing import Aligned
-from evalframe.comparing.summaries import note_of_arithmetic_means
-from evalframe.errors import MetricError, OptionError, did_you_mean
+from evalframe.comparing.as_page import page_of
+from evalframe.comparing.marks import marked_table, notes_of
+from evalframe.comparing.pairing import Aligned, difference_of
+from evalframe.comparing.printed_pairs import PAIRS_SHOWN, printed_pairs
+from evalframe.errors import MetricError, OptionError, did_you_mean, whole_number
+from evalframe.page import write_document
+from evalframe.scoring import Contract
 from evalframe.statistics import Procedure
-from evalframe.statistics.closed_tests import OF_PAIRS
 from evalframe.statistics.power import minimum_detectable_difference, queries_needed
-from evalframe.tables import html_table, latex_table, text_table
+from evalframe.tables import (
+    ROWS_SHOWN,
+    latex_table,
+    markdown_text,
+    more_rows,
+    notebook_table,
+    rows_kept,
+    text_table,
+)
 
 __all__ = ["Comparison"]
-
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-OVER = {
-    "all": "over all pairs and metrics",
-    "metric": "over the pairs of each metric",
-    "pair": "over the metrics of each pair",
-}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -61,7 +66,7 @@ class Comparison:
     baselines: tuple[str, ...] = ()
     lower_is_better: frozenset[str] = frozenset()
     counts: pl.DataFrame | None = None
-    contract: Any = None
+    contract: Contract | None = None
     aligned: Aligned = field(repr=False, kw_only=True)
 
     @property
@@ -97,12 +102,12 @@ class Comparison:
         """
         rows = []
         for metric in self.metrics:
-            means = self._means(metric)
+            means = self.means(metric)
             if not means:
                 continue
             sign = -1 if metric in self.lower_is_better else 1
             system = max(means, key=lambda name: sign * means[name])
-            beaten = self._beaten(system, metric)
+            beaten = self.beaten(system, metric)
             against = self._tested_against(system, metric)
             rows.append(
                 (metric, system, means[system], beaten, [s for s in against if s not in beaten])
@@ -126,9 +131,7 @@ class Comparison:
         >>> found.pair("new", "old")["difference"].to_list()
         [0.625]
         """
-        for system in (a, b):
-            if system not in self.systems:
-                raise OptionError(f"no system {system!r}{did_you_mean(system, self.systems)}")
+        self._require_systems(a, b)
         forward = self.pairs.filter((pl.col("a") == a) & (pl.col("b") == b))
         if forward.height:
             return forward
@@ -180,29 +183,69 @@ class Comparison:
             found, schema={**schema, "detectable": pl.Float64(), "queries_needed": pl.Int64()}
         ).with_columns(alpha=pl.lit(alpha), power=pl.lit(power))
 
+    def by_query(self, metric: str, a: str, b: str) -> pl.DataFrame:
+        """Who won where: two systems' values of one metric, query by query.
+
+        Returns
+        -------
+        pl.DataFrame
+            The key, `value_a`, `value_b`, `difference` (a - b; 0 where they are the same but for
+            rounding) and `winner` (null for a tie), of the queries of which both have a value; the
+            greatest difference first, whoever won.
+
+        Examples
+        --------
+        >>> from evalframe.comparing.compare import compare_frames
+        >>> import polars as pl
+        >>> old = pl.DataFrame({"query_id": ["1", "2"], "f1": [0.5, 0.25]})
+        >>> found = compare_frames(old, old.with_columns(f1=0.5), names=("old", "new"))
+        >>> found.by_query("f1", "old", "new").row(0)
+        ('2', 0.25, 0.5, -0.25, 'new')
+        """
+        self.require(metric)
+        self._require_systems(a, b)
+        sides = {
+            name: pl.Series(self.aligned.values[:, self.aligned.column(system, metric)])
+            for name, system in (("value_a", a), ("value_b", b))
+        }
+        found = self.aligned.keys.with_columns(
+            series.fill_nan(None).alias(name) for name, series in sides.items()
+        ).drop_nulls(list(sides))
+        gain = pl.col("difference") * (-1 if metric in self.lower_is_better else 1)
+        largest_first = [True, *[False] * self.aligned.keys.width]
+        winner = pl.when(gain > 0).then(pl.lit(a)).when(gain < 0).then(pl.lit(b))
+        return (
+            found.with_columns(difference=difference_of("value_a", "value_b"))
+            .with_columns(winner=winner, size=pl.col("difference").abs())
+            .sort("size", *self.aligned.keys.columns, descending=largest_first)
+            .drop("size")
+        )
+
     def table(self) -> pl.DataFrame:
         """The means as they are printed: a row for each system, a column for each metric.
 
         Behind a mean stand the letters of the systems that it is significantly better than; with
         one baseline, ▲ or ▼ says that it is significantly better or worse than the baseline.
         """
-        return self._table(lambda mean, marks, _: f"{mean} {marks}".rstrip())
+        return marked_table(self, lambda mean, marks, _: f"{mean} {marks}".rstrip())
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, *, rows: int | None = ROWS_SHOWN) -> str:
         """The table in Markdown: the best means in bold, marks raised, notes below."""
 
         def cell(mean: str, marks: str, is_best: bool) -> str:
             shown = f"**{mean}**" if is_best else mean
             return f"{shown}<sup>{marks}</sup>" if marks else shown
 
-        frame = self._table(cell)
-        head, *rows = [list(frame.columns), *(list(map(str, row)) for row in frame.rows())]
-        escaped = [[text.replace("|", "\\|") for text in row] for row in (head, *rows)]
+        frame = marked_table(self, cell)
+        head = [markdown_text(name) for name in frame.columns]
+        shown = frame.head(rows_kept(frame, rows)).iter_rows()
+        body = [[markdown_text(system), *cells] for system, *cells in shown]
         rule = ["---", *(["--:"] * (frame.width - 1))]
-        lines = [f"| {' | '.join(row)} |" for row in (escaped[0], rule, *escaped[1:])]
-        return "\n".join([*lines, "", *(f"{note}  " for note in self._notes())])
+        lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
+        notes = (f"{markdown_text(note)}  " for note in self.notes)
+        return "\n".join([*lines, "", *(f"{more}  " for more in more_rows(frame, rows)), *notes])
 
-    def to_latex(self) -> str:
+    def to_latex(self, *, rows: int | None = ROWS_SHOWN) -> str:
         r"""The table as a LaTeX `tabular` with booktabs rules: the best means in bold.
 
         The notes follow as a comment. `\usepackage{booktabs}` is needed.
@@ -214,54 +257,68 @@ class Comparison:
             raised = marks_of.get(marks, rf"\mathrm{{{marks}}}")
             return f"{shown}$^{{{raised}}}$" if marks else shown
 
-        return latex_table(self._table(cell), self._notes())
+        return latex_table(marked_table(self, cell), self.notes, rows, ready=True)
+
+    @overload
+    def to_html(
+        self, path: None = ..., *, queries: Any = ..., worst: int = ..., title: str = ...
+    ) -> str: ...
+    @overload
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        queries: Any = ...,
+        worst: int = ...,
+        title: str = ...,
+        overwrite: bool = ...,
+    ) -> None: ...
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        queries: Any = None,
+        worst: int = 10,
+        title: str = "Comparison",
+        overwrite: bool = False,
+    ) -> str | None:
+        """One page to hand on: means with marks, every pair with its test, and who won where.
+
+        It loads nothing and runs nothing, so it opens anywhere, without a network.
+
+        Parameters
+        ----------
+        path
+            The file; without it, the page is given back as text.
+        queries
+            Where the texts of the queries are (frame, dict, path).
+        worst
+            How many queries of each pair are named: those that differ most by the first metric.
+        title
+            What the page is called.
+        overwrite
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            Something is there and `overwrite` is not set.
+        """
+        page = page_of(self, title, self.notes, whole_number("worst", worst, 0), queries)
+        if path is None:
+            return page
+        write_document(page, path, overwrite=overwrite)
+        return None
 
     def __repr__(self) -> str:
-        """The table with marks, and how it came about."""
-        return "\n".join([text_table(self.table()), *self._notes()])
+        """The table with marks, every pair with its interval, and how they came about."""
+        tables = [text_table(self.table(), ROWS_SHOWN)]
+        if self.pairs.height:
+            tables += ["", text_table(printed_pairs(self.pairs), PAIRS_SHOWN), ""]
+        return "\n".join([*tables, *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(self.table(), self._notes())
-
-    def _table(self, cell: Any) -> pl.DataFrame:
-        best = dict(self.best.select("metric", "mean").rows())
-        letters = self._letters()
-        columns: dict[str, list[str]] = {
-            "system": [
-                _in_one_line(name) + (f" ({letters[name]})" if name in letters else "")
-                for name in self.systems
-            ]
-        }
-        for metric in self.metrics:
-            means = self._means(metric)
-            columns[metric if metric != "system" else "system "] = [
-                cell(f"{means[s]:.4f}", self._marks(s, metric), means[s] == best[metric])
-                if s in means
-                else "-"
-                for s in self.systems
-            ]
-        return pl.DataFrame(columns)
-
-    def _letters(self) -> dict[str, str]:
-        """A letter for each system that others are marked as better than; aa follows z."""
-        named = self.baselines or self.systems
-        if len(self.baselines) == 1 or len(self.systems) < 2:
-            return {}
-        return {
-            name: (LETTERS[i // 26 - 1] if i >= 26 else "") + LETTERS[i % 26]
-            for i, name in enumerate(named)
-        }
-
-    def _marks(self, system: str, metric: str) -> str:
-        beaten = self._beaten(system, metric)
-        if len(self.baselines) == 1:
-            (baseline,) = self.baselines
-            if baseline in beaten:
-                return "▲"
-            return "▼" if system in self._beaten(baseline, metric) else ""
-        letters = self._letters()
-        marks = [letters[name] for name in beaten if name in letters]
-        return (" " if any(len(mark) > 1 for mark in marks) else "").join(marks)
+        return notebook_table(self.table(), self.notes)
 
     @functools.cached_property
     def _means_of_metrics(self) -> dict[str, dict[str, float]]:
@@ -271,7 +328,8 @@ class Comparison:
             for metric in self.metrics
         }
 
-    def _means(self, metric: str) -> dict[str, float]:
+    def means(self, metric: str) -> dict[str, float]:
+        """System → its mean, of those that have one."""
         return self._means_of_metrics[metric]
 
     @functools.cached_property
@@ -284,7 +342,8 @@ class Comparison:
             found.setdefault((a if is_a else b, metric), []).append(b if is_a else a)
         return found
 
-    def _beaten(self, system: str, metric: str) -> list[str]:
+    def beaten(self, system: str, metric: str) -> list[str]:
+        """The systems that one is significantly better than, in the order given."""
         beaten = self._wins.get((system, metric), [])
         return [name for name in self.systems if name in beaten]
 
@@ -294,43 +353,15 @@ class Comparison:
                   if system in (a, b)}  # fmt: skip
         return [name for name in self.systems if name in others]
 
-    def _notes(self) -> list[str]:
-        notes = []
-        if len(self.systems) > 1:
-            marks = (
-                f"▲ ▼: significantly better or worse than {_in_one_line(self.baselines[0])}"
-                if len(self.baselines) == 1
-                else "a letter: significantly better than the system of that letter"
-            )
-            notes = [f"{marks}, p < {self.procedure.alpha}", self._how(), self._paired()]
-        notes += note_of_arithmetic_means(self.metrics)
-        if self.contract is not None:
-            notes.append(", ".join(f"{k}={v}" for k, v in self.contract.to_dict().items()))
-        return notes
+    @property
+    def notes(self) -> list[str]:
+        """What the marks mean, how was tested and corrected, who was paired, and what counted."""
+        return notes_of(self)
 
-    def _how(self) -> str:
-        """The test, the correction and the draws."""
-        done = self.procedure
-        tests = ", ".join(self.pairs["test"].drop_nulls().unique().sort().to_list())
-        if done.test not in OF_PAIRS:
-            corrected = "allows for all pairs of each metric"
-        elif done.correction == "none":
-            corrected = "no correction"
-        else:
-            corrected = f"{done.correction} correction {OVER[done.family]}"
-        drawn = self.pairs["test_resamples"].drop_nulls().len() > 0
-        draws = f", {done.resamples} resamples, seed {done.seed}" if drawn else ""
-        return f"{tests}{draws}; {corrected}"
-
-    def _paired(self) -> str:
-        """How many queries were paired, and who was dropped."""
-        counts = self.pairs["n"].unique().sort().to_list()
-        n = f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "")
-        named = self.pairs["dropped"].explode().drop_nulls().unique().sort().to_list()
-        if not named:
-            return f"{n} paired queries"
-        listed = ", ".join(named[:5]) + (", …" if len(named) > 5 else "")
-        return f"{n} paired queries; dropped, as only one of a pair has a value: {listed}"
+    def _require_systems(self, *names: str) -> None:
+        for system in names:
+            if system not in self.systems:
+                raise OptionError(f"no system {system!r}{did_you_mean(system, self.systems)}")
 
     def require(self, metric: str) -> None:
         """Refuse a metric that was not compared."""
@@ -339,8 +370,3 @@ class Comparison:
                 f"the comparison has no metric {metric!r}{did_you_mean(metric, self.metrics)}; "
                 f"it has {', '.join(self.metrics)}"
             )
-
-
-def _in_one_line(name: str) -> str:
-    """A name as a table can show it."""
-    return name.replace("\r", "\\r").replace("\n", "\\n")

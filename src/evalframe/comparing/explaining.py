@@ -16,7 +16,7 @@ from evalframe.frames import collected
 from evalframe.metrics import Metric, parse
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.report import Report, evaluate
-from evalframe.tables import html_table, text_table
+from evalframe.tables import notebook_table, text_table
 
 __all__ = ["Explanation", "explain_difference"]
 
@@ -59,7 +59,7 @@ class Explanation:
         return "\n".join([text_table(self.summary), "", text_table(self.steps), *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(self.summary) + html_table(self.steps, self.notes)
+        return notebook_table(self.summary) + notebook_table(self.steps, self.notes)
 
 
 def explain_difference(

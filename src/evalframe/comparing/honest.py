@@ -28,7 +28,7 @@ from evalframe.ranking.ties import TieRule, Ties
 from evalframe.report import Report, evaluate
 from evalframe.scoring import DEFAULT_METRICS, Contract, MetricLike, Queries
 from evalframe.statistics.resampling import checked_draws
-from evalframe.tables import html_table, text_table
+from evalframe.tables import notebook_table, text_table
 
 __all__ = ["Sensitivity", "tie_sensitivity", "unjudged_bounds"]
 
@@ -59,7 +59,7 @@ class Sensitivity:
         return "\n".join([text_table(self.summary), *self.notes])
 
     def _repr_html_(self) -> str:
-        return html_table(self.summary, self.notes)
+        return notebook_table(self.summary, self.notes)
 
 
 def tie_sensitivity(

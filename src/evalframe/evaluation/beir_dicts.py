@@ -14,10 +14,10 @@ from evalframe.columns import Kind
 from evalframe.engine import collect
 from evalframe.errors import RowError, first_rows
 from evalframe.io import beir, dicts
-from evalframe.io.delimited import write_table
-from evalframe.io.json import write_jsonl
+from evalframe.io.json_writing import write_jsonl
 from evalframe.io.reading import read_kind
 from evalframe.io.saving import beside_all
+from evalframe.io.table_writing import write_table
 
 __all__ = ["read_beir", "write_beir"]
 

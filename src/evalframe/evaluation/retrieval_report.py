@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.tables import html_table, text_table
+from evalframe.tables import notebook_table, text_table
 
 __all__ = ["SKIPPED_SCHEMA", "RetrievalEvalReport"]
 
@@ -124,7 +124,7 @@ class RetrievalEvalReport:
         return "\n".join([text_table(self._table()), *self._footnotes()])
 
     def _repr_html_(self) -> str:
-        return html_table(self._table(), self._footnotes())
+        return notebook_table(self._table(), self._footnotes())
 
     def _table(self) -> pl.DataFrame:
         means = {"metric": [*self.metrics], "mean": [*self.metrics.values()]}

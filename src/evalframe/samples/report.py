@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict, overload
 
 import polars as pl
 
-from evalframe.errors import ColumnError
+from evalframe.errors import ColumnError, MetricError, did_you_mean, whole_number
 from evalframe.metrics.rag_reasons import OK, is_undelivered
+from evalframe.page import write_document
+from evalframe.samples.as_page import page_of
 from evalframe.samples.groups import SUMMARY_SCHEMA, summary_by
+from evalframe.tables import (
+    ROWS_SHOWN,
+    cells_of,
+    latex_table,
+    markdown_table,
+    more_rows,
+    notebook_table,
+)
 from evalframe.text import Profile
 
 __all__ = ["RagReport", "report_of"]
+
+
+class RagDict(TypedDict):
+    """A report as plain values."""
+
+    metrics: dict[str, float | None]
+    mean_zero_filled: dict[str, float]
+    mean_delivered: dict[str, float | None]
+    coverage: dict[str, int]
+    reasons: dict[str, dict[str, int]]
+    n_samples: int
+    profile: Profile
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +110,7 @@ class RagReport:
         ]
         return pl.DataFrame(rows, schema=SUMMARY_SCHEMA)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> RagDict:
         """Everything but the samples, as JSON can hold it."""
         return {
             "metrics": self.metrics,
@@ -137,31 +160,121 @@ class RagReport:
             )
         return summary_by(self.per_sample, list(dict.fromkeys(columns)), list(self.metrics))
 
+    def worst(self, metric: str, n: int = 10) -> pl.DataFrame:
+        """The samples on which a metric is lowest, with every column they have.
+
+        Parameters
+        ----------
+        metric
+            A metric of this report. Samples without a value are passed over.
+        n
+            How many rows.
+
+        Examples
+        --------
+        >>> from evalframe import evaluate_rag
+        >>> samples = [
+        ...     {"response": "x", "reference": "x"},
+        ...     {"response": "no", "reference": "y"},
+        ... ]
+        >>> report = evaluate_rag(samples, metrics="token_f1")
+        >>> report.worst("token_f1", n=1).select("query_id", "response", "token_f1").row(0)
+        ('1', 'no', 0.0)
+        """
+        if metric not in self.metrics:
+            raise MetricError(
+                f"the report has no metric {metric!r}{did_you_mean(metric, self.metrics)}; "
+                f"it has {', '.join(self.metrics)}"
+            )
+        keys = [name for name in ("system", "query_id") if name in self.per_sample.columns]
+        scored = self.per_sample.filter(pl.col(metric).is_not_null())
+        return scored.sort(metric, *keys, maintain_order=True).head(whole_number("n", n))
+
+    def table(self) -> pl.DataFrame:
+        """The means as they are printed: a row for each metric."""
+        return self.summary.select(
+            "metric",
+            "mean",
+            pl.col("mean_with_rest_as_0").alias("rest as 0"),
+            pl.col("mean_delivered").alias("if delivered"),
+            pl.format("{}/{}", "n_scored", "n_total").alias("scored"),
+            "reasons",
+        )
+
+    def to_markdown(self, *, rows: int | None = ROWS_SHOWN) -> str:
+        """The means as a Markdown table; further rows are counted."""
+        return f"{markdown_table(self.table(), rows)}\n\n{self._note()}"
+
+    def to_latex(self, *, rows: int | None = ROWS_SHOWN) -> str:
+        r"""The means as a LaTeX `tabular` (`\usepackage{booktabs}`), the rest as comments."""
+        return latex_table(self.table(), [self._note()], rows)
+
+    @overload
+    def to_html(self, path: None = ..., *, worst: int = ..., title: str = ...) -> str: ...
+    @overload
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        worst: int = ...,
+        title: str = ...,
+        overwrite: bool = ...,
+    ) -> None: ...
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        worst: int = 10,
+        title: str = "RAG evaluation",
+        overwrite: bool = False,
+    ) -> str | None:
+        """One page to hand on: means, what they are means of, charts, and the worst samples.
+
+        It loads nothing and runs nothing, so it opens anywhere, without a network.
+
+        Parameters
+        ----------
+        path
+            The file; without it, the page is given back as text.
+        worst
+            How many samples are shown with their texts: the worst by the first metric.
+        title
+            What the page is called.
+        overwrite
+            Replace what is there.
+
+        Raises
+        ------
+        FileExistsError
+            Something is there and `overwrite` is not set.
+        """
+        page = page_of(self, title, whole_number("worst", worst, 0))
+        if path is None:
+            return page
+        write_document(page, path, overwrite=overwrite)
+        return None
+
     def _n_missing(self, metric: str) -> int:
         """How many samples were scored as empty because nothing was delivered."""
         reasons = self.reasons.get(metric, {}).items()
         return sum(n for reason, n in reasons if is_undelivered(reason))
 
+    def _note(self) -> str:
+        return f"{self.n_samples} samples, profile {self.profile}"
+
     def __repr__(self) -> str:
         """The summary as a table of plain text."""
-        rows = [("metric", "mean", "rest as 0", "if delivered", "scored", "reasons")]
-        rows += [
-            (
-                row["metric"],
-                _as_number(row["mean"]),
-                _as_number(row["mean_with_rest_as_0"]),
-                _as_number(row["mean_delivered"]),
-                f"{row['n_scored']}/{row['n_total']}",
-                row["reasons"],
-            )
-            for row in self.summary.to_dicts()
-        ]
+        table = self.table()
+        rows = [table.columns, *cells_of(table, ROWS_SHOWN)]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([f"RagReport: {self.n_samples} samples, profile {self.profile}", *lines])
+        return "\n".join([f"RagReport: {self._note()}", *lines, *more_rows(table, ROWS_SHOWN)])
+
+    def _repr_html_(self) -> str:
+        return notebook_table(self.table(), [self._note()])
 
 
 def report_of(scored: pl.DataFrame, metrics: list[str], profile: Profile) -> RagReport:
@@ -194,10 +307,6 @@ def _mean(values: pl.Series, n: int) -> float | None:
 def _reasons(status: pl.Series) -> dict[str, int]:
     counts = status.value_counts(name="n").sort("n", status.name, descending=[True, False])
     return {reason: n for reason, n in counts.iter_rows() if reason != OK}
-
-
-def _as_number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
 
 
 def _as_text(reasons: dict[str, int]) -> str:

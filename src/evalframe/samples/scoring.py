@@ -18,6 +18,7 @@ from evalframe.io.sample_records import refuse
 from evalframe.metrics.rag_catalogue import RAG_METRICS, RagChoice, choose
 from evalframe.metrics.rag_values import rag_values
 from evalframe.samples.checks import checked_samples
+from evalframe.samples.pieces import pieces
 from evalframe.samples.report import RagReport, report_of
 from evalframe.text import PROFILES, Profile
 
@@ -225,23 +226,7 @@ def _scored(
 
 
 def _pieces(samples: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The samples cut where the rows or the bytes of text become many."""
-    sizes = [
-        pl.col(column).str.len_bytes()
-        if role == "text"
-        else pl.col(column).list.eval(pl.element().str.len_bytes()).list.sum()
-        for column, role in SAMPLES.roles.items()
-        if column in samples.columns and role in ("text", "texts")
-    ]
-    row = pl.int_range(pl.len())
-    total = pl.sum_horizontal(pl.lit(0, pl.Int64), *sizes).cum_sum()
-    of_rows, of_bytes = row // ROWS_TOGETHER, total // BYTES_TOGETHER
-    begins = samples.select(
-        pl.arg_where((of_rows != of_rows.shift()) | (of_bytes != of_bytes.shift()))
-    )
-    starts = [0, *begins.to_series()]
-    for start, end in zip(starts, [*starts[1:], samples.height], strict=True):
-        yield samples.slice(start, end - start)
+    return pieces(samples, ROWS_TOGETHER, BYTES_TOGETHER)
 
 
 def _scored_lazily(
