@@ -143,6 +143,24 @@ def test_prefixes_are_found_on_either_side_and_never_within_a_number() -> None:
     assert respellings(pl.Series(["ranking"]), pl.Series(["king"])) == []
 
 
+def test_a_prefix_is_found_where_other_ids_agree_as_they_are() -> None:
+    """Unless it explains only a few of those that are nowhere."""
+    docs = {f"d{i}": 1.0 for i in range(100, 120)}
+    qrels = {"q": {**dict.fromkeys(docs, 1), **{f"trec-e{i}": 1 for i in range(100, 110)}}}
+    run = {"q": docs | {f"e{i}": 0.5 for i in range(100, 110)}}
+    row = only(audit(qrels, run), "ids_differ_by_prefix")
+    assert (row["count"], row["examples"][0]) == (10, "'trec-e100' → 'e100'")
+    assert kinds(audit(qrels, run))["doc_ids_missing_from_run"] == ("info", 10)
+    lost = {"q": {**dict.fromkeys(docs, 1), **{f"z-e{i}": 1 for i in range(100, 200)}}}
+    few = {"q": docs | {f"e{i}": 0.5 for i in range(100, 104)}}
+    assert "ids_differ_by_prefix" not in kinds(audit(lost, few))
+
+
+def test_columns_are_known_in_any_case() -> None:
+    run = table(("q1", "d1", 1.0), ("q2", "d2", 1.0), names="QID DocID Score")
+    assert audit(QRELS, run).height == 0
+
+
 def test_what_stands_on_one_side_only() -> None:
     run = {"q1": {"d1": 1.0, "d9": 0.5}, "q8": {"d2": 1.0}}
     found = audit(QRELS, run, {"q1": "x", "q5": "y"}, {"d1": "a"}, cutoffs=1)
@@ -181,7 +199,9 @@ def test_grades_and_queries_without_positives() -> None:
         "queries_without_positives": ("warning", 1),
         "grades_above_4": ("warning", 1),
         "grades_below_0": ("info", 1),
+        "doc_ids_missing_from_run": ("info", 1),
     }
+    assert only(found, "doc_ids_missing_from_run")["examples"] == ["d3"]
     assert only(found, "grades_above_4")["examples"] == [
         "query_id='q1', doc_id='d1', relevance=7.0"
     ]
@@ -225,7 +245,7 @@ def test_scores_against_ranks_and_constant_scores() -> None:
     distances = table(("q", "a", 1, 0.1), ("q", "b", 2, 0.4), names=names)
     assert kinds(audit(qrels, distances)) == {"rank_against_score": ("warning", 1)}
     tied = table(("q", "a", 1, 0.4), ("q", "b", 1, 0.5), names=names)
-    assert audit(qrels, tied).height == 0
+    assert kinds(audit(qrels, tied)) == {"repeated_ranks": ("warning", 1)}
     constant = table(("q", "a", 1, 1.0), ("q", "b", 2, 1.0), names=names)
     assert kinds(audit(qrels, constant, cutoffs=5)) == {"constant_scores": ("warning", 1)}
 
@@ -281,7 +301,7 @@ def test_a_million_rows_take_a_moment() -> None:
     ],
 )
 def test_the_exit_code_is_that_of_the_worst_finding(tmp_path: Path, lines: str, code: int) -> None:
-    (tmp_path / "qrels").write_text("q1 0 d1 1\nq1 0 d2 0\n")
+    (tmp_path / "qrels").write_text("q1 0 d1 1\n" if code == 0 else "q1 0 d1 1\nq1 0 d2 0\n")
     (tmp_path / "run").write_text(lines + "\n")
     words = ["audit", str(tmp_path / "qrels"), str(tmp_path / "run"), "-k", "1"]
     result = CliRunner().invoke(app, words)

@@ -210,6 +210,40 @@ def test_ir_datasets(monkeypatch: pytest.MonkeyPatch) -> None:
         ef.read_ir_dataset("no/such/collection")
 
 
+def test_a_collection_that_ir_datasets_reads_itself(tmp_path: Path) -> None:
+    """The package's own classes over local files, registered as its own collections are."""
+    put(tmp_path / "docs.tsv", "d1\tone\nd2\ttwo\n")
+    put(tmp_path / "queries.tsv", "7\twhat?\n8\twho?\n")
+    put(tmp_path / "qrels.txt", "7 0 d1 2\n8 0 d2 1\n")
+    made = ir_datasets.create_dataset(
+        docs_tsv=str(tmp_path / "docs.tsv"),
+        queries_tsv=str(tmp_path / "queries.tsv"),
+        qrels_trec=str(tmp_path / "qrels.txt"),
+    )
+    name = f"evalframe-test/{tmp_path.name}"
+    ir_datasets.registry.register(name, made)
+    found = ef.read_ir_dataset(name)
+    assert found.corpus.rows() == [("d1", "one"), ("d2", "two")]
+    assert found.queries.rows() == [("7", "what?"), ("8", "who?")]
+    assert found.qrels.select("query_id", "doc_id", "relevance").rows() == [
+        ("7", "d1", 2), ("8", "d2", 1),
+    ]  # fmt: skip
+    assert ef.read_ir_dataset(name, with_corpus=False).corpus.height == 0
+    part = ir_datasets.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"))
+    ir_datasets.registry.register(f"{name}/docs", part)
+    with pytest.raises(OptionError, match="has no queries"):
+        ef.read_ir_dataset(f"{name}/docs")
+
+
+def test_a_dataset_of_several_languages_lists_them(tmp_path: Path) -> None:
+    root, _ = hub_layouts(tmp_path)["MTEB, languages"]
+    for where in (root, f"file://{root}"):
+        with pytest.raises(FileNotFoundError, match=r"languages 'de', 'en' \(language=\)"):
+            ef.read_dataset(where)
+        with pytest.raises(FileNotFoundError, match="languages 'de', 'en'"):
+            ef.read_dataset(where, language="fr")
+
+
 RANX = ["qrels.json", "qrels.trec", "qrels.trec.gz", "qrels.parquet"]
 
 

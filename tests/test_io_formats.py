@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalframe import io as ef
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, OptionError, ReadError, RowError
-from evalframe.io import read_metadata, write_parquet
+from evalframe.io import SkippedLinesWarning, read_metadata, write_parquet
 from evalframe.io.dicts import qrels_to_dict
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -53,16 +54,18 @@ def test_binary_formats_hold_any_run(
 
 
 @settings(max_examples=50, deadline=None)
-@given(rows=pairs(ANY_ID).filter(lambda rows: all(abs(s) < 1e300 for s in rows.values())))
+@given(rows=pairs(ANY_ID))
 def test_json_holds_any_run(
     tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float]
 ) -> None:
-    """JSON and JSONL give back any ids, NUL and line breaks included."""
+    """JSON and JSONL give back any ids, NUL and line breaks included, and infinite scores."""
     frame, folder = run_of(rows), tmp_path_factory.mktemp("trips")
-    for name in ("run.jsonl", "run.jsonl.gz", "run.json"):
+    for name in ("run.jsonl", "run.jsonl.gz", "run.jsonl.zst", "run.json", "run.json.gz",
+                 "run.json.zst"):  # fmt: skip
         ef.write_run(frame, folder / name)
         again = ef.read_run(folder / name)
         assert again.sort("query_id", "doc_id").equals(frame.sort("query_id", "doc_id"))
+        assert ef.scan_run(folder / name).collect().equals(again)
 
 
 @settings(max_examples=80, deadline=None)
@@ -219,6 +222,21 @@ def test_jsonl_keys_that_come_late_are_kept(tmp_path: Path) -> None:
     lines = [json.dumps({"_id": str(i), "text": "t"}) for i in range(20_000)]
     path.write_text("\n".join([*lines, '{"_id": "z", "text": "t", "late": 1}']))
     assert ef.read_queries(path)["late"].to_list()[-1] == 1
+
+
+def test_fields_that_only_a_later_object_has_are_kept(tmp_path: Path) -> None:
+    """In JSONL, in lists and in columns, with and without what Polars itself cannot read."""
+    records = [{"_id": "1", "text": "t", "m": {"a": 1}, "l": [{"a": 1}]},
+               {"_id": "2", "text": "t", "m": {"b": "c"}, "l": [{"b": 2}]}]  # fmt: skip
+    columns = {name: [record[name] for record in records] for name in records[0]}
+    texts = ["".join(json.dumps(record) + "\n" for record in records), json.dumps(records),
+             json.dumps(columns)]  # fmt: skip
+    texts += [texts[0].replace('"text": "t"', '"text": "t", "x": NaN')]
+    for text in texts:
+        (tmp_path / "c.json").write_text(text)
+        frame = ef.read_corpus(tmp_path / "c.json")
+        assert frame["m"].to_list() == [{"a": 1, "b": None}, {"a": None, "b": "c"}]
+        assert frame["l"].to_list() == [[{"a": 1, "b": None}], [{"a": None, "b": 2}]]
 
 
 def test_one_line_of_json_is_a_record_or_a_map(tmp_path: Path) -> None:
@@ -397,3 +415,144 @@ def test_a_key_that_stands_twice_in_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('{"q1": {"d1": 1}, "q1": {"d2": 2}}')
     with pytest.raises(ReadError, match="the key 'q1' stands twice"):
         ef.read_qrels(tmp_path / "q.json")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(PLAIN_ID, st.text("a,\"\n;\r\ufeff'"), st.booleans()), min_size=1, max_size=6
+    )
+)
+def test_bad_rows_of_a_csv_are_counted_whatever_is_quoted(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, bool]]
+) -> None:
+    """Each is told once, by the line that it begins on; the good ones are read."""
+    path = tmp_path_factory.mktemp("csv") / "queries.csv"
+    text, wanted, bad = "query_id,text\n", [], []
+    for at, (query, words, good) in enumerate(rows):
+        cells = [f"{at} {query}", words]
+        first = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
+        if good:
+            wanted.append((f"{at} {query}".strip(" \t\r"), words))
+        else:
+            bad.append(text.count("\n") + 1)
+        text += first + ("\n" if good else ",further\n")
+    path.write_text(text, encoding="utf-8", newline="")
+    if bad:
+        with pytest.raises(ReadError, match=f"{len(bad)} lines? do(es)? not fit") as error:
+            ef.read_queries(path)
+        assert all(f"line {line}: " in str(error.value) for line in bad)
+    if wanted and bad:
+        with pytest.warns(SkippedLinesWarning):
+            assert ef.read_queries(path, on_bad_line="skip").rows() == wanted
+        with pytest.warns(SkippedLinesWarning):
+            assert ef.scan_queries(path, on_bad_line="skip").collect().rows() == wanted
+    elif wanted:
+        assert ef.read_queries(path).rows() == wanted
+
+
+def test_a_plan_of_a_table_names_file_line_and_text(tmp_path: Path) -> None:
+    path = tmp_path / "qrels.tsv"
+    text = "# head\nqid\tdocno\trel\n" + "".join(f"q\td{i}\t1\n" for i in range(9000))
+    path.write_text(text + "\nq\te\n")
+    with pytest.raises(ReadError) as error:
+        collect(ef.scan_qrels(path))
+    told = "qrels.tsv, line 9004: not what or how the first lines are: q\te"
+    assert str(error.value).endswith(told)
+
+
+BAD_LINES = {
+    3: '{"qid":"q","docno":"e","score":"high"}',
+    4: '{"qid":"q","score":1}',
+    5: '{"qid":"q","docno":"f","score":null}',
+    6: '{"qid":"q","docno":"g"',
+    7: "[1]",
+    9: '{"qid":null,"docno":"i","score":2}',
+}
+
+
+@pytest.mark.parametrize("far", [0, 25_000])
+def test_bad_values_of_jsonl_are_told_by_line_or_left_out(tmp_path: Path, far: int) -> None:
+    """Whatever is bad about them, whole or as a plan."""
+    path = tmp_path / "run.jsonl"
+    first = [f'{{"qid":"p","docno":"d{i}","score":1}}' for i in range(far)]
+    lines = ["", '{"qid":"q","docno":"d","score":1.5}', *(BAD_LINES[at] for at in (3, 4, 5, 6, 7)),
+             '{"qid":"q","docno":"h","score":2}', BAD_LINES[9]]  # fmt: skip
+    path.write_text("\n".join([*first, *lines]))
+    for door in (ef.read_run, ef.scan_run):
+        with pytest.raises(ReadError, match="6 lines do not fit") as error:
+            door(path)
+        for at, line in BAD_LINES.items():
+            assert f"run.jsonl, line {far + at}: {line!r}" in str(error.value)
+        with pytest.warns(SkippedLinesWarning, match="6 lines do not fit"):
+            rows = door(path, on_bad_line="skip").lazy().collect().rows()
+        assert rows[far:] == [("q", "d", 1.5), ("q", "h", 2.0)]
+    path.write_text("\n".join([*first, lines[1], *lines[2:5], lines[7]]))
+    with pytest.warns(SkippedLinesWarning, match="3 lines do not fit"):
+        plan = ef.scan_run(path, on_bad_line="skip")
+    assert plan.collect().rows()[far:] == [("q", "d", 1.5), ("q", "h", 2.0)]
+
+
+def test_a_plan_of_jsonl_knows_late_keys_and_types(tmp_path: Path) -> None:
+    """A fraction, a key and an object's field that only the last of 25,000 lines has."""
+    path = tmp_path / "queries.jsonl"
+    lines = [f'{{"_id": {i}, "text": "t", "x": 1, "m": {{"a": 1}}}}' for i in range(25_000)]
+    last = '{"_id": "z", "text": "t", "x": 0.5, "m": {"b": "c"}, "late": [1]}'
+    for mark in ("", "\ufeff"):
+        path.write_text(mark + "\n".join([*lines, last]), encoding="utf-8")
+        frame = ef.scan_queries(path).collect()
+        assert frame.equals(ef.read_queries(path))
+        assert frame.row(-1) == ("z", "t", 0.5, {"a": None, "b": "c"}, [1])
+        assert frame.row(0) == ("0", "t", 1.0, {"a": 1, "b": None}, None)
+
+
+def test_a_byte_order_mark_belongs_to_an_id_unless_it_begins_the_file(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"query_id": ["\ufeffq"], "doc_id": ["\ufeffd"], "relevance": [1]})
+    for name in ("q.tsv", "q.csv", "q.tsv.gz", "q.jsonl", "q.json", "q.parquet"):
+        ef.write_qrels(frame, tmp_path / name)
+        assert ef.read_qrels(tmp_path / name).equals(frame), name
+        assert ef.scan_qrels(tmp_path / name).collect().equals(frame), name
+    (tmp_path / "m.csv").write_text('\ufeff"1","d",1\n"2","d",1\n', encoding="utf-8")
+    assert ef.read_qrels(tmp_path / "m.csv").rows() == [("1", "d", 1), ("2", "d", 1)]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv"])
+def test_what_a_cell_cannot_hold_is_refused(tmp_path: Path, suffix: str) -> None:
+    """A null text would come back empty; lists have no place. Other nulls come back."""
+    path = tmp_path / f"q.{suffix}"
+    queries = pl.DataFrame({"query_id": ["1", "2"], "text": ["a", ""], "note": [None, "b"]})
+    with pytest.raises(RowError, match="a null text"):
+        ef.write_queries(queries.with_columns(text=pl.lit(None, pl.String)), path)
+    with pytest.raises(ColumnError, match="'tags'"):
+        ef.write_queries(queries.with_columns(tags=pl.lit(["x"])), path)
+    assert not path.exists()
+    ef.write_queries(queries, path)
+    assert ef.read_queries(path).equals(queries)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "json", "parquet", "arrow"])
+def test_a_named_column_that_is_not_there_is_an_error(tmp_path: Path, suffix: str) -> None:
+    """It lists what was found, in every format; nothing named is passed over in silence."""
+    frame = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "relevance": [1]})
+    ef.write_qrels(frame, tmp_path / f"q.{suffix}")
+    for door in (ef.read_qrels, ef.scan_qrels):
+        with pytest.raises(
+            ColumnError, match="no column 'my_q'; found: 'query_id', 'doc_id', 'rel"
+        ):
+            door(tmp_path / f"q.{suffix}", columns={"query_id": "my_q"})
+        swapped = {"query_id": "doc_id", "doc_id": "query_id"}
+        frame = door(tmp_path / f"q.{suffix}", columns=swapped).lazy().collect()
+        assert frame.rows() == [("d", "q", 1)]
+
+
+def test_names_are_known_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("Query_ID,DocNo,REL\n1,d,2\n")
+    assert ef.read_qrels(tmp_path / "q.csv").rows() == [("1", "d", 2)]
+    both = pl.DataFrame({"Score": [9.0], "query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    both.write_parquet(tmp_path / "r.parquet")
+    assert ef.read_run(tmp_path / "r.parquet").rows() == [("q", "d", 1.0)]
+
+
+def test_a_csv_without_a_header_holds_ids_with_spaces(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("q 1,my doc,1\nq 1,d 2,0\n")
+    assert ef.read_qrels(tmp_path / "q.csv").rows() == [("q 1", "my doc", 1), ("q 1", "d 2", 0)]

@@ -121,11 +121,36 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "JSONL without ids": (
         "queries",
         lambda: b'{"_id":"1","text":"a"}\n{"text":"b"}\n',
-        "null or NaN values: 1 in 'query_id'",
+        """line 2: '{"text":"b"}'""",
+    ),
+    "latin-1 in a gzip": (
+        "run",
+        lambda: gzip.compress(RUN + "q1 Q0 dé 1 2 t\n".encode("latin-1")),
+        "line 50001: not UTF-8 .*dé",
+    ),
+    "100 MB of a cell": ("corpus", lambda: b"x y" * 33_000_000, "no line ends in the first"),
+    "a Git LFS pointer": (
+        "run",
+        lambda: b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+        "a Git LFS pointer.*git lfs pull",
+    ),
+    "a CSV line of quotes": (
+        "qrels",
+        lambda: b'qid,docno,rel\n"q","d\ne",1\nq,"f"\n\n"q,1","g",x\nq,"h",1\n',
+        '2 lines do not fit(.|\\n)*line 4: \'q,"f"\'(.|\\n)*line 6: \'"q,1","g",x\'',
+    ),
+    "a JSONL score that is none": (
+        "run",
+        lambda: b'{"qid":"q","docno":"d","score":1.5}\n\n{"qid":"q","docno":"e","score":"x"}\n',
+        """line 3: '{"qid":"q","docno":"e","score":"x"}'""",
     ),
     "a zip": ("run", lambda: b"PK\x03\x04....", "a zip archive"),
     "a pickle": ("run", lambda: b"\x80\x04\x95....", "pickle, which is never loaded"),
-    "a web page": ("run", lambda: b"<!DOCTYPE html>\n<html> 404 </html>\n", "not clear which is"),
+    "a web page": (
+        "run",
+        lambda: b"<!DOCTYPE html>\n<html> 404 </html>\n",
+        "this is a web page or XML, perhaps sent in place of the file",
+    ),
 }
 
 
@@ -168,6 +193,13 @@ def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:
         ef.read_run(tmp_path / "none" / "run.trec")
     with pytest.raises(FileNotFoundError, match="no file matches"):
         ef.scan_run(tmp_path / "*.nope")
+
+
+def test_what_is_no_path_is_refused() -> None:
+    """With an error of the house, whoever the reader is."""
+    for nothing in (None, 5, b"run.trec"):
+        with pytest.raises(EvalframeError, match="is no path"):
+            ef.read_run(nothing)  # type: ignore[arg-type]
 
 
 def test_a_lazy_plan_fails_rather_than_give_wrong_rows(tmp_path: Path) -> None:

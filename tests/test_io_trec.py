@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalframe.engine import collect
 from evalframe.errors import ColumnError, OptionError, ReadError, RowError
 from evalframe.io import (
     SkippedLinesWarning,
@@ -177,7 +178,7 @@ def test_the_tag_becomes_the_system_on_request(tmp_path: Path) -> None:
 
 def test_ids_that_look_like_json(tmp_path: Path) -> None:
     """A brace or a bracket at the start of a file does not make it JSON."""
-    for query in ("{", "[", "[1]", '{"a"', '["b"'):
+    for query in ("{", "[", "[{", "[1]", '{"a"', '["b"'):
         assert read_qrels(put(tmp_path, f"{query} 0 d 1\n")).rows() == [(query, "d", 1)]
 
 
@@ -329,3 +330,103 @@ def test_subtopics_that_would_be_lost_are_refused(tmp_path: Path) -> None:
         read_qrels(put(tmp_path, "1 d1 1\n"), subtopics=True)
     with pytest.raises(ColumnError, match="no column 'subtopic'"):
         read_qrels(put(tmp_path, "query_id,doc_id,relevance\n1,d,1\n", "a.csv"), subtopics=True)
+
+
+TABBED = [
+    ("run", ["q 1\tQ0\tmy doc\t1\t2.5\tt", "q 2\tQ0\td\t1\t1.5\tt"]),
+    ("run", ["q 1\tQ0\tmy doc\t1\t2.5", "q 2\tQ0\td\t1\t1.5"]),
+    ("run", ["q 1 \t my doc\t1\t2.5\t t", "q 2\td\t1\t1.5 \tt"]),
+    ("run", ["q 1\tmy doc\t1\t2.5", "q 2\td\t1\t1.5"]),
+    ("qrels", ["q 1\t0\tmy doc\t1", "q 2\t0\td\t1"]),
+    ("qrels", ["q 1\tmy doc\t1", "q 2\td\t1"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "lines"), TABBED)
+@pytest.mark.parametrize("far", [False, True])
+def test_spaces_between_tabs_belong_to_the_ids(
+    tmp_path: Path, kind: str, lines: list[str], far: bool
+) -> None:
+    """In the first lines or far below them, eager or lazy."""
+    plain = [lines[1].replace("q 2", f"p{i}") for i in range(4000 if far else 1)]
+    path = put(tmp_path, "\n".join([*plain, *lines]) + "\n")
+    read, scan = (read_run, scan_run) if kind == "run" else (read_qrels, scan_qrels)
+    ids = [("q 1", "my doc"), ("q 2", "d")]
+    assert read(path).select("query_id", "doc_id").rows()[-2:] == ids
+    assert scan(path).collect().select("query_id", "doc_id").rows()[-2:] == ids
+
+
+def test_a_tab_among_spaces_is_white_space(tmp_path: Path) -> None:
+    """The column that nobody reads tells a query_id and a space from an id with a space in it."""
+    assert read_qrels(put(tmp_path, "q1 0\td\t1\n")).rows() == [("q1", "d", 1)]
+    assert read_run(put(tmp_path, "q1 Q0\td\t1\t2.5\tt\n")).rows() == [("q1", "d", 2.5, 1)]
+    mixed = "q1\tQ0\td e\t1\t2.5\tt\n" * 3 + "q1 Q0 f 2 1.5 t\n"
+    assert read_run(put(tmp_path, mixed), duplicates="best").rows()[-1] == ("q1", "f", 1.5, 2)
+
+
+NAMES = st.text("ab é0'", min_size=1, max_size=4).filter(lambda text: text == text.strip())
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(NAMES, NAMES, st.integers(1, 9), st.floats(-9, 9)), min_size=1, max_size=9)
+)
+def test_tab_separated_runs_hold_ids_with_spaces(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, int, float]]
+) -> None:
+    text = "".join(f"{q}\tQ0\t{d}\t{rank}\t{score!r}\ta tag\n" for q, d, rank, score in rows)
+    path = put(tmp_path_factory.mktemp("tabs"), text)
+    wanted = [(q, d, score, rank) for q, d, rank, score in rows]
+    assert read_trec(find(path), "run").rows() == wanted
+    assert scan_run(path).collect().rows() == wanted
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "  "])
+@pytest.mark.parametrize("odd", ["q Q0 d 1 high t", "q Q0 d", "q Q0 d 1 2.0\x00 t"])
+def test_a_plan_names_file_line_and_text(tmp_path: Path, gap: str, odd: str) -> None:
+    """By Polars' own error, and, where the house runs the plan, by the house's."""
+    good = "".join(f"q1 Q0 d{i} {i} {5000 - i}.5 t\n" for i in range(5000))
+    path = put(tmp_path, (good + "\n" + odd + "\n").replace(" ", gap))
+    told = rf"{path}, line 5002: not what or how the first lines are: {odd.replace(' ', gap)}"
+    with pytest.raises(pl.exceptions.InvalidOperationError, match=re.escape(told)):
+        scan_run(path).collect()
+    with pytest.raises(ReadError) as error:
+        collect(scan_run(path))
+    assert str(error.value) == told
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "  "])
+def test_a_plan_leaves_bad_lines_out_and_says_how_many(tmp_path: Path, gap: str) -> None:
+    """What the eager reader keeps, and no more is said of the lines than there."""
+    lines = ["# head", "q Q0 d 1 2.5 t", "q Q0 e", "", "q Q0 f 2 1.5 t and more", "q Q0 g 3 x t"]
+    path = put(tmp_path, "\n".join(lines).replace(" ", gap))
+    with pytest.warns(SkippedLinesWarning, match="2 lines do not fit") as eager:
+        frame = read_run(path, on_bad_line="skip")
+    with pytest.warns(SkippedLinesWarning) as lazy:
+        plan = scan_run(path, on_bad_line="skip")
+    assert str(lazy[0].message) == str(eager[0].message)
+    assert ", line 3: " in str(lazy[0].message)
+    assert plan.collect().equals(frame)
+    assert frame["doc_id"].to_list() == ["d", "f"]
+
+
+def test_a_bad_line_is_named_in_a_small_file_too(tmp_path: Path) -> None:
+    """It does not make the whole sample unclear, nor grades fractions."""
+    path = put(tmp_path, "q 0 d 1\nq 0 e x\n")
+    with pytest.raises(ReadError, match=r"line 2: 'q 0 e x'"):
+        read_qrels(path)
+    with pytest.warns(SkippedLinesWarning):
+        assert read_qrels(path, on_bad_line="skip").rows() == [("q", "d", 1)]
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "  ", ","])
+def test_columns_by_position_are_taken_whatever_separates_them(tmp_path: Path, gap: str) -> None:
+    path = put(tmp_path, "d1 q1 5\nd2 q1 7\n".replace(" ", gap))
+    names = {"query_id": "column_1", "doc_id": "column_0", "score": "column_2"}
+    assert read_run(path, columns=names).rows() == [("q1", "d1", 5.0), ("q1", "d2", 7.0)]
+    assert scan_run(path, columns=names).collect().rows()[1] == ("q1", "d2", 7.0)
+    for wrong in ("my_q", "column_9"):
+        with pytest.raises(ColumnError, match=f"there is no column '{wrong}'"):
+            read_run(path, columns=names | {"query_id": wrong})
+        with pytest.raises(ColumnError, match=f"there is no column '{wrong}'"):
+            scan_run(path, columns=names | {"query_id": wrong})

@@ -32,6 +32,11 @@ class Shape:
         """The house's name of a column, then every foreign name that stands for it."""
         return (column, *self.aliases.get(column, ()))
 
+    def names_among(self, names: list[str], column: str) -> tuple[str, ...]:
+        """`names_for`, then those of the names that differ from one of them by their case alone."""
+        known = self.names_for(column)
+        return (*known, *(n for n in names if n not in known and n.lower() in known))
+
 
 DTYPES: dict[Role, pl.DataType] = {
     "id": pl.String(),

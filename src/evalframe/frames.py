@@ -167,7 +167,7 @@ def find_columns(shape: Shape, names: list[str], given: Mapping[str, str]) -> di
             )
     found: dict[str, str] = {}
     for column in shape.roles:
-        wanted = (given[column],) if column in given else shape.names_for(column)
+        wanted = (given[column],) if column in given else shape.names_among(names, column)
         free = [n for n in wanted if n in names and n not in found.values()]
         if free:
             found[column] = free[0]

@@ -55,6 +55,7 @@ def qrels_frame(
     columns: Mapping[str, str] | None = None,
     duplicates: Duplicates = "error",
     lazy: bool = False,
+    subtopics: bool = False,
 ) -> AnyFrame:
     """Qrels as a checked frame: `query_id`, `doc_id`, `relevance`.
 
@@ -69,6 +70,8 @@ def qrels_frame(
         See `evalframe.frames.Duplicates`.
     lazy
         Give a path as a plan that has not been read yet.
+    subtopics
+        A path is read for its subtopics, which stand in the second column of TREC qrels.
 
     Raises
     ------
@@ -82,6 +85,8 @@ def qrels_frame(
     >>> qrels_frame({"q1": {"d1": 1}}).rows()
     [('q1', 'd1', 1)]
     """
+    if subtopics and not lazy and isinstance(data, str | os.PathLike):
+        return read_kind(data, "qrels", columns=columns, duplicates=duplicates, subtopics=True)
     return frame_of(data, "qrels", columns, duplicates, lazy)
 
 
@@ -103,7 +108,9 @@ def run_frame(
     return frame_of(data, "run", columns, duplicates, lazy)
 
 
-def run_or_plan(data: Any, *, duplicates: Duplicates = "error", ranks: bool = False) -> AnyFrame:
+def run_or_plan(
+    data: Any, *, duplicates: Duplicates = "error", ranks: bool = False, large: int = LARGE
+) -> AnyFrame:
     """A run to be read once: a checked frame, or a plan where the run is lazy or a large file.
 
     The rows of a plan have not been checked; a request to look through the whole run for duplicates
@@ -114,7 +121,7 @@ def run_or_plan(data: Any, *, duplicates: Duplicates = "error", ranks: bool = Fa
     """
     whole = duplicates != "error"
     if isinstance(data, str | os.PathLike):
-        if whole or 0 <= _bytes_of(data) < LARGE:
+        if whole or 0 <= _bytes_of(data) < large:
             return read_kind(data, "run", duplicates=duplicates, ranks=ranks)
         return scan_kind(data, "run", check_plans=False)
     if isinstance(data, pl.LazyFrame):

@@ -129,13 +129,17 @@ def write_parquet(
     write_report(frame, path, metadata=metadata, overwrite=overwrite)
 
 
-def read_report(path: str | os.PathLike[str]) -> AnyReport:
+def read_report(
+    path: str | os.PathLike[str], *, storage_options: dict[str, Any] | None = None
+) -> AnyReport:
     """Read back what `write_report` wrote.
 
     Parameters
     ----------
     path
         The file, or a URI.
+    storage_options
+        Handed on to Polars for URIs.
 
     Returns
     -------
@@ -150,14 +154,15 @@ def read_report(path: str | os.PathLike[str]) -> AnyReport:
     ReadError
         The file holds no report, or one that cannot be understood.
     """
-    source = find(path)
-    facts = read_metadata(path)
+    source = find(path, storage_options=storage_options)
+    facts = read_metadata(path, storage_options=storage_options)
     kind = facts.get("kind")
     if kind not in KINDS or len(source.paths) > 1:
         what = f"it holds {kind!r}" if kind else "evalframe did not write it"
         raise ReadError(f"{source.name}: this is no report in one file: {what}")
     try:
-        rows = pl.read_parquet(source.paths[0], hive_partitioning=False).rechunk()
+        one = source.target[0]
+        rows = pl.read_parquet(one, hive_partitioning=False, **source.options).rechunk()
         return _put_together(str(kind), rows, facts, source.name)
     except (KeyError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         if isinstance(error, ImportError):

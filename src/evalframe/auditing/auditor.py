@@ -49,10 +49,12 @@ def audit(
         - rows: `empty`, `bad_lines`, `null`, `nan`, `infinite`, `not_a_number`, `id_type`,
           `duplicates`;
         - ids: `queries_missing_from_run`, `queries_missing_from_qrels`, `no_common_doc_ids`,
-          `int_against_string_ids`, `ids_differ_by_white_space`, `…_case`, `…_leading_zeros`,
-          `…_decimals` (a trailing .0), `…_several` of these, `…_prefix`; with queries and corpus
-          `queries_without_text`, `queries_unused`, `dangling_doc_ids`;
-        - lists: `self_hits`, `ties_at_cutoff`, `rank_against_score`, `constant_scores`, `unjudged`;
+          `doc_ids_missing_from_run`, `int_against_string_ids`, `ids_differ_by_white_space`,
+          `…_case`, `…_leading_zeros`, `…_decimals` (a trailing .0), `…_several` of these,
+          `…_prefix`; with queries and corpus `queries_without_text`, `queries_unused`,
+          `dangling_doc_ids`;
+        - lists: `self_hits`, `ties_at_cutoff`, `rank_against_score`, `repeated_ranks`,
+          `constant_scores`, `unjudged`;
         - grades and texts: `queries_without_positives`, `grades_below_0`, `grades_above_4`,
           `empty_texts`.
 

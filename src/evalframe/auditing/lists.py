@@ -21,7 +21,7 @@ SPARSE = 0.5
 
 
 def ranked_lists(run: Loose, cutoffs: Sequence[int], score_dtype: Any) -> list[Finding]:
-    """Self-hits, ties across the cut-offs, scores against ranks, lists of one score."""
+    """Self-hits, ties across the cut-offs, odd ranks, lists of one score."""
     keys = _keys(run.frame)
     score = pl.col("score").cast(score_dtype)
     ranked = "rank" in run.frame.columns
@@ -30,11 +30,13 @@ def ranked_lists(run: Loose, cutoffs: Sequence[int], score_dtype: Any) -> list[F
         constant=score.min() == score.max(),
         best=score.top_k(max(cutoffs) + 1).sort(descending=True),
         contradicted=_falls_against_rank() if ranked else pl.lit(False),
+        repeated=pl.col("rank").drop_nulls().is_duplicated().any() if ranked else pl.lit(False),
     )
     return [
         *_self_hits(run.frame, keys),
         *(finding for k in cutoffs for finding in _tied_across(lists, keys, k)),
         *_contradicted(lists.filter("contradicted"), keys),
+        *_repeated(lists.filter("repeated"), keys),
         *_constant(lists.filter(pl.col("constant") & (pl.col("length") > 1)), lists.height, keys),
     ]
 
@@ -179,6 +181,18 @@ def _contradicted(lists: pl.DataFrame, keys: list[str]) -> list[Finding]:
         "{n} lists have a higher score below a lower one by their ranks; scores are what counts",
         "Find out which is right. Distances want their sign turned; ranks alone count once the "
         "score column is dropped",
+    )
+
+
+def _repeated(lists: pl.DataFrame, keys: list[str]) -> list[Finding]:
+    return _found(
+        "warning",
+        "repeated_ranks",
+        "run, rank",
+        lists,
+        keys,
+        "{n} lists have a rank that stands more than once",
+        'Find out whether lists were run together; under ties="given" their order is not known',
     )
 
 

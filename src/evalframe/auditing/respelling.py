@@ -20,6 +20,8 @@ SAMPLED = 200
 """Ids from which common prefixes are guessed."""
 ENOUGH = 3
 """Sampled ids that a prefix must explain, or all of them where they are fewer."""
+A_GOOD_PART = 0.25
+"""Share of the sampled ids that a prefix must explain where other ids agree as they are."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Respelling:
         return [f"{one!r} → {other!r}" for one, other in first.select("id", "other").iter_rows()]
 
 
-def respellings(lone: pl.Series, others: pl.Series, *, prefixes: bool = True) -> list[Respelling]:
+def respellings(lone: pl.Series, others: pl.Series, *, apart: bool = True) -> list[Respelling]:
     """What explains that ids of one side are not found on the other.
 
     Parameters
@@ -84,12 +86,13 @@ def respellings(lone: pl.Series, others: pl.Series, *, prefixes: bool = True) ->
         Different ids that are not among the others.
     others
         All different ids of the other side.
-    prefixes
-        Look for a common prefix, too.
+    apart
+        No id of one side is found on the other. Where some are, most of the lone ones may be absent
+        in truth, and a prefix has to explain a good part of them to be believed.
     """
     left = pl.DataFrame({"id": lone})
     right = pl.DataFrame({"other": others})
-    found = _by_prefix(left, right) if prefixes and left.height and right.height else []
+    found = _by_prefix(left, right, apart) if left.height and right.height else []
     for one in found:
         left = left.join(one.pairs, on="id", how="anti")
     for rule in (*RULES, SEVERAL):
@@ -121,7 +124,7 @@ def _keyed(ids: pl.DataFrame, column: str, rule: Rule) -> tuple[pl.DataFrame, bo
     return ids.with_columns(key=key), True
 
 
-def _by_prefix(left: pl.DataFrame, right: pl.DataFrame) -> list[Respelling]:
+def _by_prefix(left: pl.DataFrame, right: pl.DataFrame, apart: bool) -> list[Respelling]:
     """The prefix that ids have in common on one side and not, or another one, on the other."""
     sample = _sampled(left["id"])
     ours, theirs = _common_prefixes(sample), _common_prefixes(_sampled(right["other"]))
@@ -144,7 +147,8 @@ def _by_prefix(left: pl.DataFrame, right: pl.DataFrame) -> list[Respelling]:
         .with_columns(length=pl.col("ours").str.len_chars() + pl.col("theirs").str.len_chars())
         .sort("hits", "length", "ours", "theirs", descending=[True, False, False, False])
     )
-    if tried.height == 0 or tried["hits"][0] < min(ENOUGH, len(sample)):
+    enough = min(ENOUGH, len(sample)) if apart else max(ENOUGH, A_GOOD_PART * len(sample))
+    if tried.height == 0 or tried["hits"][0] < enough:
         return []
     gone, put = tried["ours"][0], tried["theirs"][0]
     pairs = (

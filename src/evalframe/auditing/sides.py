@@ -65,12 +65,16 @@ def documents(sides: Sides) -> list[Finding]:
     alone = _without(judged, retrieved)
     apart = len(alone) == len(judged)
     findings = _kinds_of_ids("doc_id", ("qrels", sides.qrels), ("run", sides.run))
-    respelt = respellings(alone, retrieved, prefixes=apart)
+    respelt = respellings(alone, retrieved, apart=apart)
     findings += _respelt(respelt, "doc_id", "qrels", "run")
     if apart:
         what = f"no judged document was retrieved by anybody: {UNSEEN}"
         findings += _listed("error", "no_common_doc_ids", "qrels and run", judged, what,
                             "Check that both name the same documents the same way")  # fmt: skip
+    else:
+        what = f"{len(alone)} of {len(judged)} doc_ids of the qrels are in no list of the run"
+        findings += _listed("info", "doc_ids_missing_from_run", "run", alone, what, "Nothing, if "
+                            "they were not found; the relevant ones count as missed")  # fmt: skip
     if sides.corpus is None:
         return findings
     known = sides.corpus.ids("doc_id")

@@ -58,6 +58,8 @@ def read_qrels(
 
     What the file is decides how it is read: TREC, TSV, CSV, JSON, JSONL, ranx's LZ4, Parquet or
     Arrow IPC; text may be compressed (gz, zst, lz4, bz2). Ids stay strings whatever they are like.
+    Each file of a pattern is read as what it is, by its own header, and all are put together by the
+    house's names.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ def read_qrels(
         Path, pattern such as `"qrels/*.parquet"`, or `hf://`, `s3://`, `gs://`, `az://` URI.
     columns
         The house's name → the file's own name, where the file uses a name that is not known;
-        `column_0`, `column_1`, … in a table without a header.
+        `column_0`, `column_1`, … in a table without a header. A name that the file does not have is
+        an error that lists what it has.
     duplicates
         See `evalframe.frames.Duplicates`.
     subtopics
@@ -102,15 +105,23 @@ def scan_qrels(
     *,
     columns: Mapping[str, str] | None = None,
     subtopics: bool = False,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of relevance judgements, for tables larger than memory; see `read_qrels`.
 
-    Only the first lines are looked at now. A line further down that does not fit, a null id or a
-    NaN fails the plan when it is collected. Duplicates are not looked for.
+    The first lines are looked at now, of JSONL all of them, for their keys and types. A line
+    further down that does not fit fails the plan when it is collected, with file, line number and
+    text, and so does a null id or a NaN. With `on_bad_line="skip"` text is read through now, to say
+    how many lines will be left out. Duplicates are not looked for.
     """
     return scan_kind(
-        path, "qrels", columns=columns, subtopics=subtopics, storage_options=storage_options
+        path,
+        "qrels",
+        columns=columns,
+        subtopics=subtopics,
+        on_bad_line=on_bad_line,
+        storage_options=storage_options,
     )
 
 
@@ -165,10 +176,18 @@ def scan_run(
     *,
     columns: Mapping[str, str] | None = None,
     system: bool = False,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of a run, for tables larger than memory; see `scan_qrels`."""
-    return scan_kind(path, "run", columns=columns, system=system, storage_options=storage_options)
+    return scan_kind(
+        path,
+        "run",
+        columns=columns,
+        system=system,
+        on_bad_line=on_bad_line,
+        storage_options=storage_options,
+    )
 
 
 def write_run(
@@ -211,10 +230,17 @@ def scan_queries(
     path: PathLike,
     *,
     columns: Mapping[str, str] | None = None,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of queries, for tables larger than memory; see `scan_qrels`."""
-    return scan_kind(path, "queries", columns=columns, storage_options=storage_options)
+    return scan_kind(
+        path,
+        "queries",
+        columns=columns,
+        on_bad_line=on_bad_line,
+        storage_options=storage_options,
+    )
 
 
 def write_queries(
@@ -250,10 +276,17 @@ def scan_corpus(
     path: PathLike,
     *,
     columns: Mapping[str, str] | None = None,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of a corpus, for tables larger than memory; see `scan_qrels`."""
-    return scan_kind(path, "corpus", columns=columns, storage_options=storage_options)
+    return scan_kind(
+        path,
+        "corpus",
+        columns=columns,
+        on_bad_line=on_bad_line,
+        storage_options=storage_options,
+    )
 
 
 def write_corpus(
@@ -291,13 +324,20 @@ def scan_samples(
     path: PathLike,
     *,
     columns: Mapping[str, str] | None = None,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
     """Plan the reading of RAG samples, for tables larger than memory; see `scan_qrels`.
 
     Columns are checked by their types: a number among the texts of a JSONL file becomes text.
     """
-    return scan_kind(path, "samples", columns=columns, storage_options=storage_options)
+    return scan_kind(
+        path,
+        "samples",
+        columns=columns,
+        on_bad_line=on_bad_line,
+        storage_options=storage_options,
+    )
 
 
 def write_samples(

@@ -10,10 +10,10 @@ import polars as pl
 
 from evalframe.errors import OptionError
 from evalframe.frames import conform
-from evalframe.io.delimited import write_table
-from evalframe.io.json import write_jsonl
+from evalframe.io.json_writing import write_jsonl
 from evalframe.io.reading import read_kind
 from evalframe.io.saving import beside_all
+from evalframe.io.table_writing import write_table
 
 __all__ = ["Dataset", "beir_files", "beir_splits", "read_beir", "write_beir"]
 

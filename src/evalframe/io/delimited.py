@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,21 @@ import polars as pl
 
 from evalframe.columns import KINDS, Kind, Shape
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, ReadError, RowError, first_rows
+from evalframe.errors import ReadError
 from evalframe.frames import find_columns
-from evalframe.io.files import Source
-from evalframe.io.lines import FAULTS, OnBadLine, cut, explained, report_bad_lines
+from evalframe.io.files import HEAD, Source
+from evalframe.io.lines import (
+    FAULTS,
+    SHOWN,
+    OnBadLine,
+    cut,
+    explained,
+    guarded,
+    report_texts,
+)
 from evalframe.io.positions import is_number, is_whole, positions
-from evalframe.io.saving import beside
 
-__all__ = ["Table", "read_table", "scan_table", "sniff_table", "write_table"]
+__all__ = ["Table", "read_table", "scan_table", "sniff_table"]
 
 TEXTS = ("title", "text", "response")
 MARKS = ("\t", ",", ";", " ")
@@ -54,6 +61,7 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
     if not lines:
         raise ReadError(f"{source.name}: no line of data, only comments or blank lines")
     shape = KINDS[kind]
+    _refuse_endless(source, kind)
     for mark in MARKS:
         cells = [cell.strip() for cell in _cut(lines[0], mark)]
         if len(cells) > 1 and _names_columns(shape, cells, columns):
@@ -70,6 +78,17 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
     return _table(source, shape, mark, _cut(lines[0], mark), columns, header=True)
 
 
+def _refuse_endless(source: Source, kind: Kind) -> None:
+    """Refuse a file that has neither lines nor cells, as far as it was looked into."""
+    if len(source.head) < HEAD or b"\n" in source.head:
+        return
+    if kind in ("qrels", "run") or not any(mark in source.head for mark in (b"\t", b",")):
+        raise ReadError(
+            f"{source.name}: no line ends in the first {len(source.head):,} bytes; "
+            f"this is no table of {kind}"
+        )
+
+
 def _cut(line: str, mark: str) -> list[str]:
     """The cells of a line: quotes count in CSV alone."""
     if mark in ",;" and "\r" not in line and "\n" not in line:
@@ -79,19 +98,16 @@ def _cut(line: str, mark: str) -> list[str]:
 
 def read_table(source: Source, table: Table, on_bad_line: OnBadLine) -> pl.DataFrame:
     """Read a table into memory: ids and texts as strings, scores, grades and ranks as numbers."""
-    try:
+    with _faults(source, table):
         frame = collect(_scan(source, table), "in-memory")
-    except (*FAULTS, OSError) as error:
-        raise _open_quote(source, table) or explained(source, error) from error
     table = _with_grades_as_they_are(frame, table)
     frame = frame.with_columns(_misfit(table).alias("bad"))
     if frame["bad"].any():
-        wanted = f"{len(table.names)} columns ({', '.join(table.names)})"
-        report_bad_lines(source, lambda lines: _bad_lines(lines, table), wanted, on_bad_line)
+        _report(source, table, frame.lazy().filter("bad").select("at"), on_bad_line)
         frame = frame.filter(~pl.col("bad"))
     if frame.height == 0:
         raise ReadError(f"{source.name}: a header ({', '.join(table.names)}) and no rows")
-    return frame.drop("further", "bad").with_columns(_numbers(table))
+    return frame.drop("further", "bad", "at").with_columns(_numbers(table))
 
 
 def _with_grades_as_they_are(frame: pl.DataFrame, table: Table) -> Table:
@@ -106,13 +122,62 @@ def _with_grades_as_they_are(frame: pl.DataFrame, table: Table) -> Table:
     return replace(table, numbers={**table.numbers, name: pl.Float64}) if fractions.any() else table
 
 
-def scan_table(source: Source, table: Table) -> pl.LazyFrame:
-    """Plan the reading of a table; a line with cells too many or too few fails the plan."""
-    message = pl.lit(f"{source.name}: a line does not have {len(table.names)} fitting cells")
-    guard = pl.when(_misfit(table)).then(message).cast(pl.Int64)
-    return (
-        _scan(source, table).filter(guard.is_null()).drop("further").with_columns(_numbers(table))
+def scan_table(source: Source, table: Table, on_bad_line: OnBadLine = "error") -> pl.LazyFrame:
+    """Plan the reading of a table; a line with cells too many or too few fails the plan.
+
+    With `on_bad_line="skip"` it is read through, to say which lines will be left out.
+    """
+    plan = _scan(source, table).with_columns(_misfit(table).alias("bad"))
+    if on_bad_line == "skip":
+        with _faults(source, table):
+            _report(source, table, plan.filter("bad").select("at"), "skip")
+        good = plan.filter(~pl.col("bad"))
+    else:
+        cells = pl.concat_str((*table.names, "further"), separator=table.mark, ignore_nulls=True)
+        at = pl.col("at") + table.skip + 1
+        good = guarded(source, plan, at, cells, "row" if table.quote else "line")
+    return good.drop("further", "bad", "at").with_columns(_numbers(table))
+
+
+@contextmanager
+def _faults(source: Source, table: Table) -> Iterator[None]:
+    """Say of a file that Polars cannot read what is wrong with it."""
+    try:
+        yield
+    except (*FAULTS, OSError) as error:
+        raise _open_quote(source, table) or explained(source, error) from error
+
+
+def _report(source: Source, table: Table, bad: pl.LazyFrame, on_bad_line: OnBadLine) -> None:
+    """Say which rows do not fit, with the lines that they stand on."""
+    at = pl.col("at")
+    found = collect(bad.select(pl.len(), at.bottom_k(SHOWN).sort().implode()))
+    total, rows = found.row(0)
+    if total:
+        wanted = f"{len(table.names)} columns ({', '.join(table.names)})"
+        report_texts(source, _texts_of(source, table, rows), wanted, on_bad_line, total)
+
+
+def _texts_of(source: Source, table: Table, rows: list[int]) -> list[tuple[str, int, str]]:
+    """File, line number and text of rows. A row goes on while a quote is open, as in the parser."""
+    lines = pl.scan_lines(source.target, row_index_name="line_at", **source.options)
+    lines = lines.filter(pl.col("line_at") >= table.skip)
+    if table.quote:
+        odd = pl.col("line").str.count_matches(table.quote, literal=True) % 2
+        opens = odd.cum_sum().shift(1, fill_value=0) % 2 == 0
+        lines = lines.with_columns((opens.cum_sum() - 1).alias("at"))
+    else:
+        lines = lines.with_columns((pl.col("line_at") - table.skip).alias("at"))
+    wanted = (
+        lines.filter(pl.col("at").is_in(rows))
+        .group_by("at")
+        .agg(
+            (pl.col("line_at").min() + 1).alias("number"),
+            pl.col("line").sort_by("line_at").first(),
+        )
     )
+    found = collect(wanted, "in-memory").sort("number")
+    return [(source.name, number, line) for _, number, line in found.iter_rows()]
 
 
 def _names_columns(shape: Shape, cells: list[str], columns: Mapping[str, str]) -> bool:
@@ -145,7 +210,8 @@ def _table(
     if grades and whole is None:
         rows = [_cut(line, mark) for line in source.lines()[int(header) :]]
         at = names.index(grades[0])
-        whole = all(is_whole(row[at].strip().strip('"')) for row in rows if len(row) > at)
+        given = [row[at].strip().strip('"') for row in rows if len(row) > at]
+        whole = all(is_whole(grade) for grade in given if is_number(grade))
     types = {"number": pl.Float64, "whole": pl.Int64, "grade": pl.Int64 if whole else pl.Float64}
     return Table(
         mark=mark,
@@ -163,14 +229,30 @@ def _ranked_table(
 ) -> Table | None:
     """Qrels or a run whose first line names no known column: CSV by position, TREC, or unknown."""
     spaced = min(len(line.split()) for line in lines) > 1
+    spaced = spaced and not _is_cut_by(mark, lines, shape, source.name)
     rows = [line.split() if spaced else _cut(line, mark) for line in lines]
     if len(rows[0]) > 1 and _is_header(rows[0], rows[1:]):
         return _table(source, shape, mark, _cut(lines[0], mark), columns, header=True)
     if spaced or mark == "\t" or len(rows[0]) == 1:
         return None
+    if columns:
+        names = [f"column_{i}" for i in range(len(rows[0]))]
+        return _table(source, shape, mark, names, {}, header=False)
     found = positions(rows, shape.kind, source.name)
     names = [name or f"column_{i}" for i, name in enumerate(found.names)]
     return _table(source, shape, mark, names, {}, header=False, whole=found.whole)
+
+
+def _is_cut_by(mark: str, lines: list[str], shape: Shape, name: str) -> bool:
+    """Whether commas or semicolons cut all lines into columns that are known by position."""
+    rows = [_cut(line, mark) for line in lines]
+    if mark not in ",;" or len(rows[0]) < 3 or len({len(row) for row in rows}) > 1:
+        return False
+    try:
+        positions(rows, shape.kind, name)
+    except ReadError:
+        return False
+    return True
 
 
 def _is_header(first: list[str], rest: list[list[str]]) -> bool:
@@ -184,18 +266,26 @@ def _is_header(first: list[str], rest: list[list[str]]) -> bool:
 
 
 def _scan(source: Source, table: Table) -> pl.LazyFrame:
-    """All cells as strings, with one column more than there should be: longer lines show."""
+    """All cells as strings, with one column more than there should be: longer lines show.
+
+    The header is read as a row and left out: a byte order mark is taken off what is read first,
+    and the first id may begin with that character. `at` counts the rows.
+    """
+    header = min(table.skip, 1)
     plan = pl.scan_csv(
         source.target,
         separator=table.mark,
         has_header=False,
-        skip_lines=table.skip,
+        skip_lines=table.skip - header,
         quote_char=table.quote,
         schema=dict.fromkeys((*table.names, "further"), pl.String),
         missing_columns="insert",
         truncate_ragged_lines=True,
+        row_index_name="at",
         **source.options,
     )
+    if header:
+        plan = plan.filter(pl.col("at") > 0).with_columns(pl.col("at") - 1)
     trimmed = [pl.col(name).str.strip_chars(" \t\r") for name in (*table.ids, *table.numbers)]
     blank = pl.all_horizontal(pl.col(name).is_null() for name in table.names)
     filled = [pl.col(name).fill_null("") for name in table.texts]
@@ -245,71 +335,3 @@ def _open_quote(source: Source, table: Table) -> ReadError | None:
         f"{source.name}, line {at}: a quote opens here and does not close, or stands inside a cell "
         f"without being doubled: {cut(line)!r}"
     )
-
-
-def _bad_lines(lines: pl.LazyFrame, table: Table) -> pl.LazyFrame:
-    """The misfits among numbered lines; lines with quotes are left to the parser."""
-    cells = [
-        pl.col("line").str.split(table.mark).list.get(i, null_on_oob=True).str.strip_chars(' "\r')
-        .replace("", None).alias(name)
-        for i, name in enumerate((*table.names, "further"))
-    ]  # fmt: skip
-    rows = lines.filter(pl.col("at") > table.skip, pl.col("line").str.strip_chars() != "")
-    if table.quote:
-        rows = rows.filter(~pl.col("line").str.contains(table.quote, literal=True))
-    return rows.with_columns(cells).filter(_misfit(table))
-
-
-def write_table(
-    frame: pl.DataFrame,
-    path: str | os.PathLike[str],
-    *,
-    mark: str,
-    overwrite: bool,
-    names: Mapping[str, str] | None = None,
-) -> None:
-    """Write a frame with a header, TSV or CSV; `names` gives other column names to the file.
-
-    Raises
-    ------
-    ColumnError
-        A column of lists or objects.
-    RowError
-        A cell the format would not give back: line breaks or tabs in a TSV, blanks around an id.
-    """
-    _refuse_nested(frame, path)
-    _refuse_cells(frame, mark)
-    packed: dict[str, Any] = {".gz": "gzip", ".zst": "zstd"}
-    suffix = os.path.splitext(os.fspath(path))[1]
-    with beside(path, overwrite=overwrite) as part:
-        frame.rename(dict(names or {})).write_csv(
-            part,
-            separator=mark,
-            quote_style="necessary",
-            compression=packed.get(suffix, "uncompressed"),
-            check_extension=False,
-        )
-
-
-def _refuse_nested(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
-    nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-    if nested:
-        raise ColumnError(
-            f"{os.fspath(path)}: a cell of this format holds no list and no object, as "
-            f"{', '.join(map(repr, nested))} do; write .jsonl, .json or .parquet instead"
-        )
-
-
-def _refuse_cells(frame: pl.DataFrame, mark: str) -> None:
-    ids = [name for name in ("system", "query_id", "doc_id") if name in frame.columns]
-    texts = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    outer = [pl.col(name).str.contains(r"^[ \t\r]|[ \t\r]$|^$|\n") for name in ids]
-    inner = [pl.col(name).str.contains("[\t\n\r]") for name in texts if mark == "\t"]
-    nul = [pl.col(name).str.contains("\x00", literal=True) for name in texts]
-    bad = frame.with_row_index("row").filter(pl.any_horizontal(*outer, *inner, *nul))
-    if bad.height:
-        raise RowError(
-            f"{bad.height} rows hold what this text format would not give back: an id that is "
-            "empty or has blanks around it, a line break or tab in a TSV, a NUL. "
-            f"Write Parquet or JSONL instead. First rows:\n{first_rows(bad)}"
-        )

@@ -5,32 +5,32 @@ from __future__ import annotations
 import glob
 import io
 import os
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any
 
 import polars as pl
 
 from evalframe.engine import collect
 from evalframe.errors import ReadError
+from evalframe.io.layouts import BOM, COMPRESSED, Compression, Layout, layout_of
 
 __all__ = [
-    "Compression",
-    "Layout",
     "Marks",
     "Source",
     "decompressed",
+    "each",
+    "fetching",
     "find",
+    "is_folder",
     "is_remote",
     "look_through",
+    "opened",
     "with_head",
 ]
 
-Compression = Literal["gzip", "zstd", "lz4", "bz2"]
-Layout = Literal["parquet", "ipc", "ipc_stream", "json", "cbor", "text"]
-
-BOM = b"\xef\xbb\xbf"
 LOOKED_AT = 1 << 18
 """Bytes looked through at once: few enough to stay in the processor's cache."""
 HEAD = 1 << 16
@@ -39,32 +39,6 @@ HEAD = 1 << 16
 REMOTE = ("hf://", "s3://", "s3a://", "gs://", "gcs://", "az://", "abfs://", "abfss://", "adl://",
           "http://", "https://", "file://")  # fmt: skip
 
-COMPRESSED: dict[bytes, Compression] = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"\x04\x22\x4d\x18": "lz4",
-    b"BZh": "bz2",
-}
-FOREIGN = {
-    b"PK\x03\x04": "a zip archive: unpack it first",
-    b"\xfd7zXZ": "xz-compressed: decompress it first (gz, zst, lz4 and bz2 are read as they are)",
-    b"\x89HDF": "an HDF5 file",
-    b"SQLite format 3": "an SQLite database",
-    b"%PDF": "a PDF",
-    b"\x80\x04": "a Python pickle, which is never loaded",
-    b"\x80\x05": "a Python pickle, which is never loaded",
-    b"ORC": "an ORC file",
-    b"Obj\x01": "an Avro file",
-}
-JSON = re.compile(rb'\{\s*(?:"(?:[^"\\]|\\.)*"\s*:|\})|\[\s*[\]{]')
-"""How JSON begins; an id in a TREC file may begin with a brace or bracket too."""
-
-UTF_MARKS = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
 REMOTE_LAYOUTS: dict[str, Layout] = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -90,22 +64,28 @@ class Marks:
 
 @dataclass(frozen=True)
 class Source:
-    """One or more files of one layout, and the first bytes of the first of them."""
+    """One or more files of one layout, and the first bytes of the first of them.
+
+    Text and JSON are one file each where they are read (see `each`).
+    """
 
     name: str
+    """What errors call it."""
     paths: tuple[str, ...]
     layout: Layout
     head: bytes = b""
     compression: Compression | None = None
     remote: bool = False
     storage_options: dict[str, Any] | None = field(default=None, compare=False)
+    asked: str = ""
+    """What the user pointed at, where that is not its name."""
 
     @property
     def target(self) -> Any:
         """What a Polars scan takes: the paths, or the bytes where Polars cannot decompress."""
         if self.compression in ("lz4", "bz2"):
             return [decompressed(path, self.compression) for path in self.paths]
-        return list(self.paths)
+        return [*self.paths] if self.remote else [glob.escape(path) for path in self.paths]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -115,9 +95,7 @@ class Source:
     @property
     def marked(self) -> bool:
         """Whether a file begins with a byte order mark."""
-        if self.remote or self.compression:
-            return self.head.startswith(BOM)
-        return any(_starts(path).startswith(BOM) for path in self.paths)
+        return self.head.startswith(BOM)
 
     def lines(self) -> list[str]:
         """The whole lines among the first bytes, without line ends, blank and comment lines."""
@@ -148,17 +126,26 @@ def find(path: str | os.PathLike[str], *, storage_options: dict[str, Any] | None
     ReadError
         A folder that is not one table, an empty file, or bytes that are no table or text.
     """
-    name = os.fspath(path)
-    if not isinstance(name, str):
-        raise ReadError(f"{name!r}: a path is a str or a path-like of str")
+    name = _name_of(path)
     if is_remote(name):
         return _remote(name, storage_options)
     paths = _local_paths(name)
-    start = _starts(paths[0])
-    compression = next((c for magic, c in COMPRESSED.items() if start.startswith(magic)), None)
-    head = _head(paths[0], compression)
-    layout = _layout(paths[0], head)
-    return Source(name, tuple(paths), layout, head, compression, storage_options=storage_options)
+    first = _looked_into(paths[0], storage_options)
+    return replace(first, name=name, paths=tuple(paths))
+
+
+def each(source: Source) -> list[Source]:
+    """A source for each file, by its own name and looked into by itself.
+
+    The files of a pattern may have other headers, compressions and layouts than the first of them.
+    Of a URI with a pattern, the names are asked for first.
+    """
+    if source.remote:
+        paths = _matching(source) if glob.has_magic(source.name) else source.paths
+        return [replace(source, name=path, paths=(path,)) for path in paths]
+    if len(source.paths) == 1:
+        return [replace(source, name=source.paths[0])]
+    return [_looked_into(path, source.storage_options) for path in source.paths]
 
 
 def look_through(path: str, separator: bytes) -> Marks:
@@ -182,12 +169,8 @@ def with_head(source: Source) -> Source:
     if source.head or not source.remote:
         return source
     plan = pl.scan_lines(list(source.paths), n_rows=200, **source.options)
-    try:
+    with fetching(source.name):
         lines = collect(plan, "in-memory").to_series()
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{source.name}: there is no such object") from error
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReadError(f"{source.name}: it cannot be fetched: {error}") from error
     head = "\n".join(lines) + "\n"
     return replace(source, head=head.encode())
 
@@ -195,6 +178,20 @@ def with_head(source: Source) -> Source:
 def is_remote(name: str) -> bool:
     """Whether a name is a URI, which Polars fetches."""
     return name.startswith(REMOTE)
+
+
+def opened(path: str, compression: Compression | None) -> IO[bytes]:
+    """A local file for reading, decompressed on the way."""
+    if not compression:
+        return open(path, "rb")
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.input_stream(path, compression=compression))
+
+
+def is_folder(uri: str) -> bool:
+    """Whether a URI looks like that of a folder: no file's suffix at its end."""
+    return uri.endswith("/") or "." not in uri.rsplit("/", 1)[-1]
 
 
 def decompressed(path: str, compression: Compression, *, twice: bool = False) -> bytes:
@@ -206,11 +203,51 @@ def decompressed(path: str, compression: Compression, *, twice: bool = False) ->
         raise _broken(path, compression, error) from error
 
 
+def _name_of(path: object) -> str:
+    """A path as a string, behind `~`."""
+    try:
+        name = os.fspath(path)  # type: ignore[call-overload]
+    except TypeError:
+        name = None
+    if not isinstance(name, str):
+        raise ReadError(f"{path!r:.80} is no path: a str or a path-like object is wanted")
+    return name
+
+
+def _looked_into(path: str, storage_options: dict[str, Any] | None) -> Source:
+    """A local file by what it begins with."""
+    start = _starts(path)
+    compression = next((c for magic, c in COMPRESSED.items() if start.startswith(magic)), None)
+    head = _head(path, compression)
+    layout = layout_of(path, head)
+    return Source(path, (path,), layout, head, compression, storage_options=storage_options)
+
+
+def _matching(source: Source) -> list[str]:
+    """The objects that a pattern stands for."""
+    plan = pl.scan_lines(list(source.paths), include_file_paths="path", **source.options)
+    with fetching(source.name):
+        paths = collect(plan.select(pl.col("path").unique())).to_series().sort().to_list()
+    if not paths:
+        raise FileNotFoundError(f"{source.name}: no object matches this pattern")
+    return paths
+
+
+@contextmanager
+def fetching(name: str) -> Iterator[None]:
+    """Say of what is wanted from afar whether it is not there, or cannot be had."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name}: there is no such object") from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ReadError(f"{name}: it cannot be fetched: {error}") from error
+
+
 def _remote(uri: str, storage_options: dict[str, Any] | None) -> Source:
     stem = uri.split("?")[0].removesuffix(".gz").removesuffix(".zst")
     suffix = Path(stem).suffix.lower()
-    folder = uri.endswith("/") or "." not in uri.rsplit("/", 1)[-1]
-    layout = "parquet" if folder else REMOTE_LAYOUTS.get(suffix, "text")
+    layout = "parquet" if is_folder(uri) else REMOTE_LAYOUTS.get(suffix, "text")
     return Source(uri, (uri,), layout, remote=True, storage_options=storage_options)
 
 
@@ -273,19 +310,17 @@ def _starts(path: str) -> bytes:
         return file.read(16)
 
 
-def _unpacked(file: str | io.BytesIO, compression: Compression, size: int = -1) -> bytes:
-    """The first bytes of a compressed file, or all; damage raises OSError or ValueError."""
+def _unpacked(file: str | io.BytesIO, compression: Compression) -> bytes:
+    """All bytes of a compressed file; damage raises OSError or ValueError."""
     import pyarrow as pa
 
     with pa.input_stream(file, compression=compression) as stream:
-        return bytes(stream.read(size) if size >= 0 else stream.read())
+        return bytes(stream.read())
 
 
 def _head(path: str, compression: Compression | None) -> bytes:
     try:
-        if compression:
-            return _unpacked(path, compression, HEAD)
-        with open(path, "rb") as file:
+        with opened(path, compression) as file:
             return file.read(HEAD)
     except (OSError, ValueError) as error:
         if isinstance(error, PermissionError):
@@ -298,53 +333,3 @@ def _broken(path: str, compression: Compression | None, error: Exception) -> Rea
         f"{path}: the {compression or 'file'} data is damaged or cut short ({error}); "
         "fetch or write the file again"
     )
-
-
-def _layout(path: str, head: bytes) -> Layout:
-    if not head:
-        raise ReadError(f"{path}: the file is empty")
-    if head.startswith(b"PAR1"):
-        _refuse_cut_parquet(path)
-        return "parquet"
-    if head.startswith(b"ARROW1"):
-        return "ipc"
-    if head.startswith(b"\xff\xff\xff\xff"):
-        return "ipc_stream"
-    if head.startswith(b"\x04\x22\x4d\x18"):
-        return "cbor"
-    for magic, what in FOREIGN.items():
-        if head.startswith(magic):
-            raise ReadError(f"{path}: this is {what}")
-    _refuse_other_text(path, head)
-    text = head.removeprefix(BOM).lstrip()
-    if not text:
-        raise ReadError(f"{path}: the file holds only white space")
-    named = Path(path).name.lower().split(".")
-    if text[:1] in (b"{", b"[") and (JSON.match(text) or {"json", "jsonl", "ndjson"} & {*named}):
-        return "json"
-    return "text"
-
-
-def _refuse_cut_parquet(path: str) -> None:
-    with open(path, "rb") as file:
-        file.seek(-4, os.SEEK_END)
-        if file.read() != b"PAR1" or file.tell() < 12:
-            raise ReadError(
-                f"{path}: this Parquet file is cut short (its footer is missing); "
-                "fetch or write it again"
-            )
-
-
-def _refuse_other_text(path: str, head: bytes) -> None:
-    for mark, encoding in UTF_MARKS.items():
-        if head.startswith(mark):
-            raise ReadError(f"{path}: the text is {encoding}; save it as UTF-8")
-    if b"\r" in head.rstrip() and b"\n" not in head:
-        raise ReadError(f"{path}: lines end in a lone carriage return; save it with line feeds")
-    nul = head.find(b"\x00")
-    if nul >= 0:
-        line = head.count(b"\n", 0, nul) + 1
-        what = "UTF-16 text" if nul < 4 and head[1:2] == b"\x00" else "binary data or damage"
-        raise ReadError(
-            f"{path}, line {line}: a NUL byte, which no text format holds: {what}; save it as UTF-8"
-        )

@@ -12,24 +12,21 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import Kind
-from evalframe.engine import collect
-from evalframe.errors import MissingExtraError, OptionError
+from evalframe.errors import MissingExtraError, OptionError, ReadError
 from evalframe.frames import conform
 from evalframe.io.beir import Dataset
 from evalframe.io.dicts import samples_from_dicts
-from evalframe.io.files import is_remote
+from evalframe.io.places import Place, place
 from evalframe.io.reading import read_kind
 
 __all__ = ["read_dataset", "read_ir_dataset"]
 
 SHARD = re.compile(r"^(.+?)(?:-\d{4,5}-of-\d{4,5})?\.(?:parquet|jsonl|jsonl\.gz|tsv)$")
-USUAL_SPLITS = ("test", "dev", "validation", "train")
 
 
 def read_dataset(
@@ -63,17 +60,15 @@ def read_dataset(
         The folder, its corpus or its queries are not there.
     OptionError
         There are no qrels of this split; those that exist are listed.
+    ReadError
+        A remote place that cannot be reached, or lets nobody in: what is there is not known.
     """
-    base = os.fspath(root).rstrip("/")
-    remote = is_remote(base)
-    if not remote and not Path(base).expanduser().is_dir():
-        raise FileNotFoundError(f"{base}: there is no such folder")
-    base = base if remote else glob.escape(os.path.expanduser(base))
+    where = place(root, storage_options)
     prefix = f"{language}-" if language else ""
-    corpus = _texts(base, [f"{prefix}corpus"], split, remote, storage_options)
-    queries = _texts(base, [f"{prefix}queries", f"{prefix}query"], split, remote, storage_options)
+    corpus = _texts(where, [f"{prefix}corpus"], split)
+    queries = _texts(where, [f"{prefix}queries", f"{prefix}query"], split)
     configs = [f"{prefix}qrels", *([language] if language else ["default", "data", ""])]
-    qrels = _qrels(base, configs, split, remote, storage_options)
+    qrels = _qrels(where, configs, split)
     return Dataset(
         read_kind(corpus, "corpus", storage_options=storage_options),
         read_kind(queries, "queries", storage_options=storage_options),
@@ -127,106 +122,103 @@ def _rows(records: Iterable[Any]) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _texts(
-    base: str, configs: list[str], split: str, remote: bool, options: dict[str, Any] | None
-) -> str:
+def _texts(where: Place, configs: list[str], split: str) -> str:
     """The corpus or the queries: the split named like the configuration, the asked or the only."""
     for config in configs:
         bare = config.rpartition("-")[2]
         for name in dict.fromkeys((bare, split)):
-            for pattern in _patterns(base, config, name):
-                if _present(pattern, remote, options):
-                    return pattern
-        alone = [f"{base}/{config}{suffix}" for suffix in (".parquet", ".jsonl", ".jsonl.gz")]
-        for pattern in (*alone, f"{base}/{config}/*.parquet", f"{base}/{config}/*/*.parquet"):
-            if _present(pattern, remote, options) and len(_splits(pattern, remote)) < 2:
-                return pattern
+            for pattern in _patterns(config, name):
+                if where.has(pattern):
+                    return where.pattern(pattern)
+        alone = [f"{config}{suffix}" for suffix in (".parquet", ".jsonl", ".jsonl.gz")]
+        for pattern in (*alone, f"{config}/*.parquet", f"{config}/*/*.parquet"):
+            if len(_splits(where.names(pattern))) == 1:
+                return where.pattern(pattern)
     raise FileNotFoundError(
-        f"{base}: no {configs[0]} are there: looked for {configs[0]}/{split}-*.parquet, "
-        f"{configs[0]}.jsonl and the like{_holds(base, remote)}"
+        f"{where.base}: no {configs[0]} are there: looked for {configs[0]}/{split}-*.parquet, "
+        f"{configs[0]}.jsonl and the like{_languages(where, configs[0])}{_holds(where)}"
     )
 
 
-def _qrels(
-    base: str, configs: list[str], split: str, remote: bool, options: dict[str, Any] | None
-) -> str:
-    revision = re.search(r"@[^/]*$", base) if remote else None
-    sibling = f"{base[: revision.start()]}-qrels{revision.group()}" if revision else f"{base}-qrels"
-    places = [(base, config) for config in configs]
-    places += [(sibling, config) for config in ("", "data", "default", "qrels")]
-    for where, config in places:
-        for pattern in _patterns(where, config, split):
-            if _present(pattern, remote, options):
-                return pattern
-    there = sorted(
-        {
-            name
-            for where, config in places
-            for name in _splits_of(where, config, remote, options)
-            if name not in ("corpus", "queries", "query")
-        }
-    )
+def _qrels(where: Place, configs: list[str], split: str) -> str:
+    sibling = where.beside("-qrels")
+    found, there = _split_in(where, configs, split)
+    if found is None:
+        unknown = None
+        try:
+            found, more = _split_in(sibling, ["", "data", "default", "qrels"], split)
+            there |= more
+        except ReadError as error:
+            # Hugging Face says of what is not there that nobody may look at it.
+            unknown = error
+    if found is not None:
+        return found
+    there -= {"corpus", "queries", "query"}
     if not there:
         raise FileNotFoundError(
-            f"{base}: no qrels are there: looked for the configurations "
-            f"{', '.join(repr(c) for c in configs if c)} and a sibling {sibling!r}"
-            + _holds(base, remote)
-        )
+            f"{where.base}: no qrels are there: looked for the configurations "
+            f"{', '.join(repr(c) for c in configs if c)} and a sibling {sibling.base!r}"
+            f"{_languages(where, configs[0])}{_holds(where)}"
+            + (f"; {unknown}" if unknown is not None else "")
+        ) from unknown
     raise OptionError(
-        f"{base}: there is no split {split!r} of the qrels; "
-        f"the splits are {', '.join(repr(name) for name in there)}"
+        f"{where.base}: there is no split {split!r} of the qrels; "
+        f"the splits are {', '.join(repr(name) for name in sorted(there))}"
     )
 
 
-def _patterns(base: str, config: str, split: str) -> list[str]:
-    inside = f"{base}/{config}" if config else base
+def _split_in(where: Place, configs: list[str], split: str) -> tuple[str | None, set[str]]:
+    """The files of a split, or nothing and the splits that there are."""
+    for config in configs:
+        for pattern in _patterns(config, split):
+            if where.has(pattern):
+                return where.pattern(pattern), set()
+    return None, {name for config in configs for name in _splits_of(where, config)}
+
+
+def _patterns(config: str, split: str) -> list[str]:
+    inside = f"{config}/" if config else ""
     return [
-        f"{inside}/{split}-[0-9]*.parquet",
-        f"{inside}/{split}.parquet",
-        f"{inside}/{split}/*.parquet",
-        f"{inside}/{split}.tsv",
-        f"{inside}/{split}.jsonl",
-        f"{inside}/{split}.jsonl.gz",
+        f"{inside}{split}-[0-9]*.parquet",
+        f"{inside}{split}.parquet",
+        f"{inside}{split}/*.parquet",
+        f"{inside}{split}.tsv",
+        f"{inside}{split}.jsonl",
+        f"{inside}{split}.jsonl.gz",
     ]
 
 
-def _present(pattern: str, remote: bool, options: dict[str, Any] | None) -> bool:
-    if not remote:
-        return bool(glob.glob(pattern))
-    extra: dict[str, Any] = {"storage_options": options} if options else {}
-    try:
-        if pattern.endswith(".parquet"):
-            pl.scan_parquet(pattern, **extra).collect_schema()
-        else:
-            collect(pl.scan_lines(pattern, n_rows=1, **extra))
-    except (pl.exceptions.PolarsError, OSError):
-        return False
-    return True
+def _splits_of(where: Place, config: str) -> set[str]:
+    """The splits of a configuration. At the root, lines are the texts', not the qrels'."""
+    inside = f"{config}/" if config else ""
+    patterns = [f"{inside}*.parquet", f"{inside}*/0000.parquet", f"{inside}*.tsv"]
+    patterns += [f"{inside}*.jsonl", f"{inside}*.jsonl.gz"] if config else []
+    return _splits([name for pattern in patterns for name in where.names(pattern)])
 
 
-def _splits_of(base: str, config: str, remote: bool, options: dict[str, Any] | None) -> set[str]:
-    if remote:
-        return {
-            split
-            for split in USUAL_SPLITS
-            if any(_present(pattern, remote, options) for pattern in _patterns(base, config, split))
-        }
-    inside = f"{base}/{config}" if config else base
-    return _splits(f"{inside}/*", remote) | {
-        Path(path).parent.name for path in glob.glob(f"{inside}/*/0000.parquet")
-    }
+def _splits(names: Iterable[str]) -> set[str]:
+    """The splits that files belong to, by their names or, as `0000.parquet`, by their folders'."""
+    found = set()
+    for path in names:
+        folder, _, name = path.rpartition("/")
+        match = SHARD.match(name)
+        if match:
+            shard = match.group(1).isdigit() and folder
+            found.add(folder.rpartition("/")[2] if shard else match.group(1))
+    return found
 
 
-def _splits(pattern: str, remote: bool) -> set[str]:
-    """The splits that the files of a local pattern belong to."""
-    if remote:
-        return set()
-    names = (os.path.basename(path) for path in glob.glob(pattern) if os.path.isfile(path))
-    return {match.group(1) for name in names if (match := SHARD.match(name))}
+def _languages(where: Place, config: str) -> str:
+    """The prefixes of a multilingual set, where its parts are not there under the asked one."""
+    bare = config.rpartition("-")[2]
+    patterns = [f"*-{bare}/*.parquet", f"*-{bare}/*/*.parquet", f"*-{bare}.jsonl"]
+    names = [name for pattern in patterns for name in where.names(pattern)]
+    found = sorted({name.partition("/")[0].rpartition(f"-{bare}")[0] for name in names})
+    return f"; there are the languages {', '.join(map(repr, found))} (language=)" if found else ""
 
 
-def _holds(base: str, remote: bool) -> str:
-    if remote:
+def _holds(where: Place) -> str:
+    if where.remote:
         return ""
-    names = sorted(os.path.basename(path) for path in glob.glob(f"{base}/*"))
+    names = sorted(os.path.basename(path) for path in glob.glob(where.pattern("*")))
     return "; the folder holds " + (", ".join(names[:10]) or "nothing")

@@ -8,17 +8,20 @@ from typing import Literal
 
 import polars as pl
 
-from evalframe.engine import collect
+from evalframe.engine import TOLD, collect
 from evalframe.errors import ReadError
-from evalframe.io.files import Source
+from evalframe.io.files import Source, opened
 
 __all__ = [
     "FAULTS",
+    "SHOWN",
     "OnBadLine",
     "SkippedLinesWarning",
     "cut",
+    "damaged",
     "explained",
     "first_line",
+    "guarded",
     "report_bad_lines",
     "report_texts",
 ]
@@ -53,18 +56,35 @@ def report_bad_lines(
     what: str,
     on_bad_line: OnBadLine,
 ) -> None:
-    """Raise or warn with the first ten bad lines of a source and how many there are.
+    """Raise or warn with the first ten bad lines of one file and how many there are, if any.
 
     `bad_rows` keeps the bad rows of a plan with the columns `at` (line number) and `line`.
     """
-    total = 0
-    bad: list[tuple[str, int, str]] = []
-    for path, target in zip(source.paths, source.target, strict=True):
-        plan = pl.scan_lines(target, row_index_name="at", row_index_offset=1, **source.options)
-        found = collect(bad_rows(plan).select("at", "line"), "in-memory")
-        total += found.height
-        bad += [(path, at, line) for at, line in found.head(SHOWN - len(bad)).rows()]
-    report_texts(source, bad, what, on_bad_line, total)
+    plan = pl.scan_lines(source.target, row_index_name="at", row_index_offset=1, **source.options)
+    first = pl.struct("at", pl.col("line").str.head(WIDEST + 1)).bottom_k_by("at", SHOWN)
+    total, shown = collect(bad_rows(plan).select(pl.len(), first.implode())).row(0)
+    if total:
+        ordered = sorted((row["at"], row["line"]) for row in shown)
+        report_texts(
+            source, [(source.name, at, line) for at, line in ordered], what, on_bad_line, total
+        )
+
+
+def guarded(
+    source: Source, plan: pl.LazyFrame, at: pl.Expr, line: pl.Expr, unit: str = "line"
+) -> pl.LazyFrame:
+    """The good rows of a plan, which fails on a `bad` one with file, line number and text.
+
+    It fails by a cast that cannot succeed, so that the plan is no more than a plan.
+    """
+    message = pl.concat_str(
+        pl.lit(f"{TOLD}{source.name}, {unit} "),
+        at,
+        pl.lit(": not what or how the first lines are: "),
+        line.str.head(WIDEST),
+    )
+    guard = pl.when("bad").then(message).cast(pl.Int64)
+    return plan.filter(guard.is_null())
 
 
 def report_texts(
@@ -94,6 +114,17 @@ def cut(line: str) -> str:
     return line if len(line) <= WIDEST else f"{line[:WIDEST]}…"
 
 
+def damaged(source: Source, error: Exception) -> ReadError:
+    """What could not be read of a file that says itself what its columns are."""
+    schemas = (pl.exceptions.SchemaError, pl.exceptions.ColumnNotFoundError)
+    if isinstance(error, schemas) and (source.remote or len(source.paths) > 1):
+        return ReadError(
+            f"{source.name}: the files have other columns or types than the first of them: "
+            f"{first_line(error)}"
+        )
+    return ReadError(f"{source.name}: the file is damaged: {first_line(error)}")
+
+
 def explained(source: Source, error: Exception) -> ReadError:
     """What Polars could not read, in terms of the file."""
     text = str(error)
@@ -111,10 +142,10 @@ def explained(source: Source, error: Exception) -> ReadError:
 
 def _undecodable(source: Source) -> ReadError | None:
     """The error for the first line of a source that is not UTF-8, if there is one."""
-    if source.remote or source.compression:
+    if source.remote:
         return None
     for path in source.paths:
-        with open(path, "rb") as file:
+        with opened(path, source.compression) as file:
             for number, raw in enumerate(file, start=1):
                 try:
                     raw.decode("utf-8")

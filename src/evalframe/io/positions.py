@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evalframe.columns import Kind
@@ -52,7 +52,7 @@ def positions(
         names = _by_subtopic(names, path, rows)
     return Positions(
         names=names,
-        whole="relevance" in names and _all(is_whole, usual, names.index("relevance")),
+        whole="relevance" in names and _whole_numbers(usual, names.index("relevance")),
         ranked="rank" in names and _all(is_whole, usual, names.index("rank")),
         trailing=kind == "run" and len(names) == 6,
     )
@@ -74,11 +74,11 @@ def is_number(text: str) -> bool:
 
 
 def _qrels(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
-    if width == 4 and _all(is_number, rows, 3):
+    if width == 4 and _most(is_number, rows, 3):
         return QRELS
     if width == 3 and _all(is_number, rows, 2):
         return ("query_id", "doc_id", "relevance")
-    if width in (6, 7) and _all(is_number, rows, 4):
+    if width in (6, 7) and _most(is_number, rows, 4):
         raise ReadError(
             f"{path}: {_words(width)}: this is a run; qrels have four. "
             f"Read it with read_run. {_shown(rows)}"
@@ -98,7 +98,7 @@ def _by_subtopic(
 
 
 def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
-    if width >= 6 and _all(is_number, rows, 4):
+    if width >= 6 and _most(is_number, rows, 4):
         return RUN
     if width == 5 and _all(is_number, rows, 4) and not _all(is_number, rows, 2):
         return RUN[:5]
@@ -118,8 +118,18 @@ def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...
     raise _unclear(path, width, rows, "a run has six: query_id, Q0, doc_id, rank, score, tag")
 
 
-def _all(holds: object, rows: Sequence[Sequence[str]], index: int) -> bool:
-    return all(holds(row[index]) for row in rows)  # type: ignore[operator]
+def _all(holds: Callable[[str], bool], rows: Sequence[Sequence[str]], index: int) -> bool:
+    return all(holds(row[index]) for row in rows)
+
+
+def _most(holds: Callable[[str], bool], rows: Sequence[Sequence[str]], index: int) -> bool:
+    """Whether a column is what it should be, but for a few lines that do not fit."""
+    return 2 * sum(holds(row[index]) for row in rows) >= len(rows)
+
+
+def _whole_numbers(rows: Sequence[Sequence[str]], index: int) -> bool:
+    """Whether all numbers of a column are whole; words that are none do not fit in any case."""
+    return all(is_whole(row[index]) for row in rows if is_number(row[index]))
 
 
 def _counts_up(rows: Sequence[Sequence[str]], index: int) -> bool:

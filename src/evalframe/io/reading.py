@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -13,16 +15,33 @@ from evalframe.engine import collect
 from evalframe.errors import ColumnError, FrameError, ReadError, RowError, one_of
 from evalframe.frames import Duplicates, Frame, conform
 from evalframe.io.delimited import read_table, scan_table, sniff_table
-from evalframe.io.files import Source, find, with_head
+from evalframe.io.files import Source, each, find, with_head
 from evalframe.io.json import read_cbor, read_json, scan_json
-from evalframe.io.lines import OnBadLine, first_line
-from evalframe.io.parquet import scan_arrow, scan_parquet
+from evalframe.io.lines import OnBadLine, damaged
+from evalframe.io.parquet import alike, scan_arrow, scan_parquet
 from evalframe.io.samples import flat_samples
 from evalframe.io.trec import read_trec, scan_trec
+from evalframe.io.uniting import by_house_names, united
 
 __all__ = ["read_kind", "read_unchecked", "scan_kind"]
 
 PathLike = str | os.PathLike[str]
+
+BINARY = ("parquet", "ipc")
+"""Layouts whose files say themselves what their columns are."""
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be read, and how."""
+
+    kind: Kind
+    columns: Mapping[str, str]
+    duplicates: Duplicates = "error"
+    system: bool = False
+    ranks: bool = True
+    subtopics: bool = False
+    on_bad_line: OnBadLine = "error"
 
 
 def read_kind(
@@ -39,25 +58,19 @@ def read_kind(
 ) -> pl.DataFrame:
     """Read a path, glob, folder or URI into a checked frame of a kind.
 
-    Without `ranks`, the rank column of a TREC run is left where it is; with `subtopics`, the second
-    column of TREC qrels is their subtopic.
+    Each file of a pattern is read as what it is, by its own header, and they are put together by
+    the house's names. Without `ranks`, the rank column of a TREC run is left where it is; with
+    `subtopics`, the second column of TREC qrels is their subtopic.
     """
     one_of("on_bad_line", on_bad_line, ("error", "skip"))
     source = find(path, storage_options=storage_options)
-    given = columns or {}
-    try:
-        repeats = duplicates == "best"
-        frame = _read(source, kind, given, system, ranks, on_bad_line, repeats, subtopics)
-        left = {column: name for column, name in given.items() if name in frame.columns}
-        if kind == "samples":
-            frame = flat_samples(frame, left)
-        checked = conform(frame, kind, columns=left, duplicates=duplicates)
-        return _by_subtopic(checked, source) if subtopics else checked
-    except RowError as error:
-        hint = "" if subtopics or kind != "qrels" else _second_column(frame)
-        raise RowError(f"{source.name}: {error}{hint}") from error
-    except FrameError as error:
-        raise type(error)(f"{source.name}: {error}") from error
+    asked = _Asked(kind, columns or {}, duplicates, system, ranks, subtopics, on_bad_line)
+    parts = _parts(source)
+    frames = [_checked(part, asked, alone=len(parts) == 1) for part in parts]
+    if len(parts) == 1:
+        return frames[0]
+    with _naming(source):
+        return conform(united(frames, parts, kind), kind, duplicates=duplicates)
 
 
 def scan_kind(
@@ -68,26 +81,83 @@ def scan_kind(
     system: bool = False,
     subtopics: bool = False,
     check_plans: bool = True,
+    on_bad_line: OnBadLine = "error",
     storage_options: dict[str, Any] | None = None,
 ) -> pl.LazyFrame:
-    """Plan the reading of a path, glob, folder or URI into a frame of a kind."""
+    """Plan the reading of a path, glob, folder or URI into a frame of a kind; see `read_kind`."""
+    one_of("on_bad_line", on_bad_line, ("error", "skip"))
     source = find(path, storage_options=storage_options)
-    given = columns or {}
+    asked = _Asked(kind, columns or {}, system=system, subtopics=subtopics, on_bad_line=on_bad_line)
+    parts = _parts(source)
+    plans = []
+    for part in parts:
+        with _naming(part):
+            plan, settled = _scan(part, asked)
+            given = {} if settled else asked.columns
+            plan = flat_samples(plan, given) if kind == "samples" else plan
+            plan = conform(plan, kind, columns=given, check_plans=check_plans and len(parts) == 1)
+            plans.append(_by_subtopic(plan) if subtopics else plan)
+    if len(parts) == 1:
+        return plans[0]
+    with _naming(source):
+        return conform(united(plans, parts, kind), kind, check_plans=check_plans)
+
+
+def read_unchecked(path: PathLike, kind: Kind) -> pl.DataFrame | pl.LazyFrame:
+    """Read a path as it is: columns by their own names and types, rows whatever they hold.
+
+    Lines of text that do not fit are left out with a warning (`SkippedLinesWarning`).
+    """
+    asked = _Asked(kind, {}, duplicates="best", on_bad_line="skip")
+    parts = _parts(find(path))
+    if len(parts) == 1:
+        part = parts[0]
+        return _scan(part, asked)[0] if part.layout in BINARY else _read(part, asked)[0]
+    frames = [_read(part, asked)[0] for part in parts]
+    return united([by_house_names(frame, kind) for frame in frames], parts, kind)
+
+
+def _parts(source: Source) -> list[Source]:
+    """What is read at once: a file of text, or Parquet files of one schema."""
+    if source.remote:
+        return alike(source) if source.layout in BINARY else each(source)
+    parts = each(source)
+    one_layout = {part.layout for part in parts} == {source.layout}
+    return alike(source) if one_layout and source.layout in BINARY else parts
+
+
+def _checked(part: Source, asked: _Asked, *, alone: bool) -> pl.DataFrame:
+    """One part as a frame of its kind. Among others, a Parquet file may have no rows."""
+    kind = asked.kind
+    with _naming(part):
+        frame, settled = _read(part, asked)
+        given = {} if settled else asked.columns
+        try:
+            frame = flat_samples(frame, given) if kind == "samples" else frame
+            if frame.height == 0 and not alone:
+                plan = conform(frame.lazy(), kind, columns=given, check_plans=False)
+                return collect(plan, "in-memory")
+            checked = conform(frame, kind, columns=given, duplicates=asked.duplicates)
+        except RowError as error:
+            hint = "" if asked.subtopics or kind != "qrels" else _second_column(frame)
+            raise RowError(f"{error}{hint}") from error
+        return _by_subtopic(checked) if asked.subtopics else checked
+
+
+@contextmanager
+def _naming(source: Source) -> Iterator[None]:
+    """Put the file's name before what is wrong with its frame."""
     try:
-        plan = _scan(source, kind, given, system, subtopics)
-        if kind == "samples":
-            plan = flat_samples(plan, given)
-        checked = conform(plan, kind, columns=given, check_plans=check_plans)
-        return _by_subtopic(checked, source) if subtopics else checked
+        yield
     except FrameError as error:
         raise type(error)(f"{source.name}: {error}") from error
 
 
-def _by_subtopic(qrels: Frame, source: Source) -> Frame:
+def _by_subtopic(qrels: Frame) -> Frame:
     """Qrels that were asked for their subtopics, if they have them."""
     if "subtopic" not in qrels.collect_schema().names():
         raise ColumnError(
-            f"{source.name}: subtopics=True, and there is no column 'subtopic'; name yours with "
+            "subtopics=True, and there is no column 'subtopic'; name yours with "
             "columns={'subtopic': 'your name'}"
         )
     return qrels
@@ -102,73 +172,65 @@ def _second_column(qrels: pl.DataFrame) -> str:
     return "\nTREC qrels that name the subtopic in the second column: read_qrels(…, subtopics=True)"
 
 
-def read_unchecked(path: PathLike, kind: Kind) -> pl.DataFrame | pl.LazyFrame:
-    """Read a path as it is: columns by their own names and types, rows whatever they hold.
-
-    Lines of text that do not fit are left out with a warning (`SkippedLinesWarning`).
-    """
-    source = find(path)
-    if source.layout in ("parquet", "ipc", "ipc_stream"):
-        return _scan(source, kind, {}, False)
-    return _read(source, kind, {}, False, True, "skip", True)
-
-
-def _read(
-    source: Source,
-    kind: Kind,
-    columns: Mapping[str, str],
-    system: bool,
-    ranks: bool,
-    on_bad_line: OnBadLine,
-    repeats: bool,
-    subtopics: bool = False,
-) -> pl.DataFrame:
+def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
+    """The rows of one part, and whether `columns` have been settled in reading them."""
+    kind = asked.kind
     if source.layout == "json":
-        return read_json(source, kind, columns, on_bad_line, repeats)
+        repeats = asked.duplicates == "best"
+        return read_json(source, kind, asked.columns, asked.on_bad_line, repeats), False
     if source.layout == "cbor":
-        return read_cbor(source, kind)
+        return read_cbor(source, kind), False
     if source.layout == "text":
         source = with_head(source)
-        table = sniff_table(source, kind, columns)
+        table = sniff_table(source, kind, asked.columns)
         if table is not None:
-            return read_table(source, table, on_bad_line)
+            return read_table(source, table, asked.on_bad_line), False
         if kind == "qrels" or kind == "run":
-            return read_trec(
+            frame = read_trec(
                 source,
                 kind,
-                system=system,
-                ranks=ranks,
-                subtopics=subtopics,
-                on_bad_line=on_bad_line,
+                columns=asked.columns,
+                system=asked.system,
+                ranks=asked.ranks,
+                subtopics=asked.subtopics,
+                on_bad_line=asked.on_bad_line,
             )
+            return frame, True
     try:
-        plan = _scan(source, kind, columns, system)
+        plan, settled = _scan(source, asked)
         if kind == "qrels" or kind == "run":
-            plan = conform(plan, kind, columns=columns, check_plans=False)
-        return collect(plan, "in-memory")
+            plan = conform(plan, kind, columns=asked.columns, check_plans=False)
+            settled = True
+        return collect(plan, "in-memory"), settled
+    except FileNotFoundError:
+        raise
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReadError(f"{source.name}: the file is damaged: {first_line(error)}") from error
+        raise damaged(source, error) from error
 
 
-def _scan(
-    source: Source,
-    kind: Kind,
-    columns: Mapping[str, str],
-    system: bool,
-    subtopics: bool = False,
-) -> pl.LazyFrame:
+def _scan(source: Source, asked: _Asked) -> tuple[pl.LazyFrame, bool]:
+    """The plan of one part, and whether `columns` have been settled in it."""
+    kind = asked.kind
     if source.layout == "parquet":
-        return scan_parquet(source)
+        return scan_parquet(source), False
     if source.layout in ("ipc", "ipc_stream"):
-        return scan_arrow(source)
+        return scan_arrow(source), False
     if source.layout == "json":
-        return scan_json(source, kind, columns)
+        return scan_json(source, kind, asked.columns, asked.on_bad_line), False
     if source.layout == "cbor":
-        return read_cbor(source, kind).lazy()
+        return read_cbor(source, kind).lazy(), False
     source = with_head(source)
-    table = sniff_table(source, kind, columns)
+    table = sniff_table(source, kind, asked.columns)
     if table is not None:
-        return scan_table(source, table)
+        return scan_table(source, table, asked.on_bad_line), False
     if kind == "qrels" or kind == "run":
-        return scan_trec(source, kind, system=system, subtopics=subtopics)
+        plan = scan_trec(
+            source,
+            kind,
+            columns=asked.columns,
+            system=asked.system,
+            subtopics=asked.subtopics,
+            on_bad_line=asked.on_bad_line,
+        )
+        return plan, True
     raise ReadError(f"{source.name}: no table of {kind}")

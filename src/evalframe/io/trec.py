@@ -4,7 +4,8 @@ The second column of qrels is read by nobody, but for the diversity tasks, whose
 the subtopic that a document is judged for.
 
 White space is what C's `isspace` takes for it, as in trec_eval, so an id may hold any other
-character, Unicode spaces and quotes included. A `#` at the start of a line makes it a comment; ids
+character, Unicode spaces and quotes included. Where tabs alone stand between the columns, ids may
+hold spaces, too. A `#` at the start of a line makes it a comment; ids
 may hold `#` elsewhere. A file that keeps to one separator is read by `scan_csv`, with a guard in
 the plan that no line is taken wrongly; any other by one regular expression per line.
 """
@@ -12,18 +13,19 @@ the plan that no line is taken wrongly; any other by one regular expression per 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
 
-from evalframe.columns import Kind
 from evalframe.engine import collect
 from evalframe.errors import ReadError, RowError, first_rows
 from evalframe.io.files import Marks, Source, look_through
-from evalframe.io.lines import FAULTS, OnBadLine, explained, report_bad_lines
-from evalframe.io.positions import Positions, positions
+from evalframe.io.lines import FAULTS, OnBadLine, explained, guarded, report_bad_lines
+from evalframe.io.positions import Positions
 from evalframe.io.saving import beside
+from evalframe.io.separators import Separation, separation
 
 __all__ = ["read_trec", "scan_trec", "write_trec"]
 
@@ -31,41 +33,60 @@ Ranked = Literal["qrels", "run"]
 
 SPACE = r"[ \t\r\x0b\x0c]"
 WORD = r"[^ \t\r\x0b\x0c\x00]+"
+ITERATION = r"[Qq]?0"
+TAB = r"[ \r\x0b\x0c]*\t[ \t\r\x0b\x0c]*"
+CELL = r"[^ \t\r\x0b\x0c\x00]+(?: +[^ \t\r\x0b\x0c\x00]+)*"
 NOT_IN_IDS = ["\t", " ", "\x0b", "\x0c", "\r", "\x00"]
 ANYTHING = Marks(strays=True, comments=True)
+NOTHING = Marks(strays=False, comments=False)
 
 
 def read_trec(
     source: Source,
     kind: Ranked,
     *,
+    columns: Mapping[str, str] | None = None,
     system: bool = False,
     ranks: bool = True,
     subtopics: bool = False,
     on_bad_line: OnBadLine = "error",
 ) -> pl.DataFrame:
     """Read TREC qrels or runs into the house's columns; nothing else is checked here."""
-    found = _positions(source, kind, subtopics)
-    found = found if ranks else replace(found, ranked=False)
-    separator = _separator(source, found)
-    frame = _fast_frame(source, found, separator, system) if separator else None
-    return _slow_frame(source, kind, found, system, on_bad_line) if frame is None else frame
+    apart = separation(source, kind, columns or {}, subtopics)
+    apart = apart if ranks else _but(apart, ranked=False)
+    frame = _fast_frame(source, apart, system) if apart.mark else None
+    return _slow_frame(source, kind, apart, system, on_bad_line) if frame is None else frame
 
 
 def scan_trec(
-    source: Source, kind: Ranked, *, system: bool = False, subtopics: bool = False
+    source: Source,
+    kind: Ranked,
+    *,
+    columns: Mapping[str, str] | None = None,
+    system: bool = False,
+    subtopics: bool = False,
+    on_bad_line: OnBadLine = "error",
 ) -> pl.LazyFrame:
-    """Plan the reading of TREC qrels or runs; a line that does not fit fails the plan."""
-    found = _positions(source, kind, subtopics)
-    separator = _separator(source, found)
-    if separator:
-        plan = _fast_plan(source, found, separator, system, ANYTHING)
-        where = pl.lit("a line does not fit the first lines of the file")
-    else:
-        plan = _parsed(pl.scan_lines(source.target, **source.options), found, source, system)
-        where = pl.concat_str(pl.lit("this line does not fit: "), pl.col("line").str.head(160))
-    guard = pl.when("bad").then(pl.concat_str(pl.lit(f"{source.name}: "), where)).cast(pl.Int64)
-    return plan.filter(guard.is_null()).select(_columns(found, system))
+    """Plan the reading of TREC qrels or runs; a line that does not fit fails the plan.
+
+    A local file is looked through for what the fast road cannot read. With `on_bad_line="skip"` it
+    is read through, too, to say which lines will be left out.
+    """
+    apart = separation(source, kind, columns or {}, subtopics)
+    names = _columns(apart.positions, system)
+    if on_bad_line == "skip":
+        _report(source, apart, system, "skip")
+    elif apart.mark and not (apart.padded or source.remote or source.compression):
+        seen = look_through(source.paths[0], apart.mark.encode())
+        if seen == NOTHING:
+            plan = _fast_plan(source, apart, system, seen, as_text=True)
+            line = pl.concat_str(pl.col("^word_.*$"), separator=apart.mark, ignore_nulls=True)
+            return guarded(source, plan, pl.col("at") + 1, line).select(names)
+    lines = pl.scan_lines(source.target, row_index_name="at", **source.options)
+    plan = _parsed(lines, apart, source, system)
+    if on_bad_line == "skip":
+        return plan.filter(~pl.col("bad")).select(names)
+    return guarded(source, plan, pl.col("at") + 1, pl.col("line")).select(names)
 
 
 def write_trec(
@@ -102,73 +123,49 @@ def write_trec(
         )
 
 
-def _positions(source: Source, kind: Kind, subtopics: bool) -> Positions:
-    lines = source.lines()
-    if len(source.head) >= 1 << 16 and b"\n" not in source.head:
-        raise ReadError(
-            f"{source.name}: no line ends in the first {len(source.head):,} bytes; "
-            f"this is no {kind} table"
-        )
-    return positions([_split(line) for line in lines], kind, source.name, subtopics)
-
-
-def _split(line: str) -> list[str]:
-    """The words of a line, by C's idea of white space (str.split knows more of it)."""
-    for mark in "\t\r\x0b\x0c":
-        line = line.replace(mark, " ")
-    return [word for word in line.split(" ") if word]
-
-
-def _separator(source: Source, found: Positions) -> str:
-    """The one character between the columns of every sampled line, or '' if there is none."""
-    lines = source.lines()
-    for mark in (" ", "\t"):
-        if all(
-            len(cells := line.split(mark)) == len(found.names) and _split(line) == cells
-            for line in lines
-        ):
-            return mark
-    if all(
-        len(cells := line.split("\t")) == len(found.names)
-        and _split(line) == [cell.strip(" ") for cell in cells]
-        for line in lines
-    ):
-        return "\t "
-    return ""
+def _but(apart: Separation, **changes: Any) -> Separation:
+    return replace(apart, positions=replace(apart.positions, **changes))
 
 
 def _fast_plan(
     source: Source,
-    found: Positions,
-    separator: str,
+    apart: Separation,
     system: bool,
     seen: Marks,
     tag: str | None = None,
+    *,
+    as_text: bool = False,
 ) -> pl.LazyFrame:
     """`scan_csv` with one column more than there should be, so that a longer line shows.
 
     What the file is known not to hold (`seen`) needs no test. A line of six columns that ends in
     the run's `tag` has its words in their places even if one of them is empty, so that the columns
-    nobody reads need not be looked at.
+    nobody reads need not be looked at. `as_text` keeps the words of a line, to show it, as
+    `word_0`, ….
     """
-    strip = separator == "\t "
+    found, strip = apart.positions, apart.padded
     names = [name or f"skip_{i}" for i, name in enumerate(found.names)]
     numbers = {name: dtype for name, dtype in _numbers(found).items() if name in names}
-    schema = {name: pl.String if strip else numbers.get(name, pl.String) for name in names}
+    cells = {n: pl.String if strip or as_text else numbers.get(n, pl.String) for n in names}
     plan = pl.scan_csv(
         source.target,
-        separator=separator[0],
+        separator=apart.mark,
         has_header=False,
         quote_char=None,
         comment_prefix="#" if seen.comments else None,
-        schema=schema | {"further": pl.String},
+        schema=cells | {"further": pl.String},
         missing_columns="insert",
         truncate_ragged_lines=True,
         row_index_name="at",
         **source.options,
     )
+    if as_text:
+        words = [pl.col(n).alias(f"word_{i}") for i, n in enumerate((*names, "further"))]
+        plan = plan.with_columns(words)
     if strip:
-        plan = plan.with_columns(pl.col(names).str.strip_chars(" ")).with_columns(
+        plan = plan.with_columns(pl.col(names).str.strip_chars(" "))
+    if strip or as_text:
+        plan = plan.with_columns(
             pl.col(name).cast(dtype, strict=False) for name, dtype in numbers.items()
         )
     wanted = ["query_id", "doc_id", "subtopic", *(["system"] if system else [])]
@@ -179,24 +176,25 @@ def _fast_plan(
     tests = [pl.col(n).is_null() for n in tested if n != "rank" or found.ranked]
     tests += [] if tag is None else [last.ne_missing(pl.lit(tag))]
     if seen.strays:
-        tests += [pl.col(name).str.contains_any(NOT_IN_IDS) for name in ids]
-    bad = pl.any_horizontal(pl.col("further").is_not_null(), *tests)
-    return plan.with_columns(bad.alias("bad"))
+        strays = [mark for mark in NOT_IN_IDS if mark != " " or not apart.tabbed]
+        tests += [pl.col(name).str.contains_any(strays) for name in ids]
+    if not (found.trailing and as_text):
+        tests.append(pl.col("further").is_not_null())
+    return plan.with_columns(pl.any_horizontal(tests).alias("bad"))
 
 
-def _fast_frame(
-    source: Source, found: Positions, separator: str, system: bool
-) -> pl.DataFrame | None:
+def _fast_frame(source: Source, apart: Separation, system: bool) -> pl.DataFrame | None:
     """The rows by the fast road, or nothing if one line does not fit it."""
     seen = ANYTHING
-    if separator != "\t " and not source.remote and not source.compression:
-        looks = [look_through(path, separator.encode()) for path in source.paths]
-        if any(look.strays for look in looks):
+    if not apart.padded and not source.remote and not source.compression:
+        seen = look_through(source.paths[0], apart.mark.encode())
+        if seen.strays:
             return None
-        seen = Marks(strays=False, comments=any(look.comments for look in looks))
-    tags = [_split(source.lines()[0])[-1]] if found.trailing and separator != "\t " else []
+    found = apart.positions
+    plain = found.trailing and not apart.padded
+    tags = [source.lines()[0].rstrip(" \t\r").split(apart.mark)[-1]] if plain else []
     for tag in (*tags, None):
-        plan = _fast_plan(source, found, separator, system, seen, tag)
+        plan = _fast_plan(source, apart, system, seen, tag)
         try:
             frame = collect(plan.select(*_columns(found, system), "bad", "at"))
         except FAULTS:
@@ -219,74 +217,95 @@ def _numbers(found: Positions) -> dict[str, Any]:
     return numbers | ({"rank": pl.Int64} if found.ranked else {})
 
 
-def _parsed(lines: pl.LazyFrame, found: Positions, source: Source, system: bool) -> pl.LazyFrame:
+def _parsed(lines: pl.LazyFrame, apart: Separation, source: Source, system: bool) -> pl.LazyFrame:
     """Lines cut into columns, and whether a line is `bad`; blank lines and comments are gone."""
     if source.marked:
         lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
     rows = lines.filter(~pl.col("line").str.contains(rf"^(?:#|{SPACE}*$)"))
-    parts = rows.with_columns(
-        pl.col("line").str.extract_groups(_pattern(found, system)).alias("part")
+    found = apart.positions
+    names = _columns(found, system)
+    if apart.tabbed:
+        part = _tabbed_part(found, system, names)
+    else:
+        part = pl.col("line").str.extract_groups(_pattern(found, system, f"{SPACE}+", WORD, WORD))
+    parts = rows.with_columns(part.alias("part")).with_columns(
+        pl.col("part").struct.field(name) for name in names
     )
-    columns = _columns(found, system)
-    words = parts.with_columns(pl.col("part").struct.field(name) for name in columns).with_columns(
-        pl.col(name).cast(dtype, strict=False)
-        for name, dtype in _numbers(found).items()
-        if name in columns
+    numbers = {name: dtype for name, dtype in _numbers(found).items() if name in names}
+    words = parts.with_columns(
+        pl.col(name).cast(dtype, strict=False) for name, dtype in numbers.items()
     )
-    return words.with_columns(pl.any_horizontal(pl.col(columns).is_null()).alias("bad"))
+    return words.with_columns(pl.any_horizontal(pl.col(names).is_null()).alias("bad"))
 
 
-def _pattern(found: Positions, system: bool) -> str:
+def _tabbed_part(found: Positions, system: bool, names: list[str]) -> pl.Expr:
+    """What stands between tabs; of a line without enough of them its words, if they are plain."""
+    line = pl.col("line")
+    cells = line.str.extract_groups(_pattern(found, system, TAB, CELL, CELL))
+    if "" not in found.names:
+        return cells
+    words = line.str.extract_groups(_pattern(found, system, f"{SPACE}+", WORD, ITERATION))
+    return pl.when(cells.struct.field(names[0]).is_not_null()).then(cells).otherwise(words)
+
+
+def _pattern(found: Positions, system: bool, gap: str, word: str, unread: str) -> str:
     """One regular expression for a line. At no character is there a choice, which is fast."""
     names = found.names if system or not found.trailing else found.names[:-1]
-    words = [f"(?<{name}>{WORD})" if name else WORD for name in names]
+    words = [f"(?<{name}>{word})" if name else unread for name in names]
     end = f"(?:{SPACE}|$)" if found.trailing else f"{SPACE}*$"
-    return f"^{SPACE}*" + f"{SPACE}+".join(words) + end
+    return f"^{SPACE}*" + gap.join(words) + end
 
 
 def _slow_frame(
-    source: Source, kind: Ranked, found: Positions, system: bool, on_bad_line: OnBadLine
+    source: Source, kind: Ranked, apart: Separation, system: bool, on_bad_line: OnBadLine
 ) -> pl.DataFrame:
     try:
-        frame = _in_order(source, found, system)
+        frame = _in_order(source, apart, system)
         if frame["bad"].any():
-            found = _loosened(source, found, system)
-            frame = _in_order(source, found, system)
+            apart = _loosened(source, apart, system)
+            frame = _in_order(source, apart, system)
+        if frame["bad"].any():
+            _report(source, apart, system, on_bad_line)
+            frame = frame.filter(~pl.col("bad"))
     except (*FAULTS, OSError) as error:
         raise explained(source, error) from error
-    if frame["bad"].any():
-        report_bad_lines(
-            source,
-            lambda lines: _parsed(lines, found, source, system).filter("bad"),
-            "each should read " + " ".join(name or "_" for name in found.names),
-            on_bad_line,
-        )
-        frame = frame.filter(~pl.col("bad"))
     if frame.height == 0:
         raise ReadError(f"{source.name}: no line of {kind} in it")
     return frame.drop("bad")
 
 
-def _in_order(source: Source, found: Positions, system: bool) -> pl.DataFrame:
+def _report(source: Source, apart: Separation, system: bool, on_bad_line: OnBadLine) -> None:
+    """Say which lines do not fit, if any."""
+    report_bad_lines(
+        source,
+        lambda lines: _parsed(lines, apart, source, system).filter("bad"),
+        "each should read " + " ".join(name or "_" for name in apart.positions.names),
+        on_bad_line,
+    )
+
+
+def _in_order(source: Source, apart: Separation, system: bool) -> pl.DataFrame:
     """The parsed lines by the streaming engine, which uses every core but promises no order."""
     lines = pl.scan_lines(source.target, row_index_name="at", **source.options)
-    plan = _parsed(lines, found, source, system).select(*_columns(found, system), "bad", "at")
-    return _by_line(collect(plan))
+    plan = _parsed(lines, apart, source, system)
+    return _by_line(collect(plan.select(*_columns(apart.positions, system), "bad", "at")))
 
 
-def _loosened(source: Source, found: Positions, system: bool) -> Positions:
+def _loosened(source: Source, apart: Separation, system: bool) -> Separation:
     """What the lines that do not fit the sample allow: grades with fractions, a rank left out.
 
     A rank that is no number on a line with words to spare stays bad: an id with a space in it has
     moved the columns there.
     """
     lines = pl.scan_lines(source.target, **source.options)
-    bad = collect(_parsed(lines, found, source, system).filter("bad").select("line"), "in-memory")
-    loose = replace(found, whole=False)
-    if found.ranked and not (bad["line"].str.count_matches(WORD) > len(found.names)).any():
-        loose = replace(loose, ranked=False)
+    bad = collect(_parsed(lines, apart, source, system).filter("bad").select("line"), "in-memory")
+    loose = _but(apart, whole=False)
+    width = len(apart.positions.names)
+    spare = bad["line"].str.count_matches(WORD) > width
+    if apart.positions.ranked and (apart.tabbed or not spare.any()):
+        loose = _but(loose, ranked=False)
     still = collect(_parsed(bad.lazy(), loose, source, system).select("bad"), "in-memory")
-    return found if still["bad"].all() else loose
+    return apart if still["bad"].all() else loose
 
 
 def _columns(found: Positions, system: bool) -> list[str]:

@@ -13,10 +13,10 @@ from evalframe.engine import collect
 from evalframe.errors import OptionError
 from evalframe.frames import conform
 from evalframe.io import dicts
-from evalframe.io.delimited import write_table
-from evalframe.io.json import write_json, write_jsonl
+from evalframe.io.json_writing import write_json, write_jsonl
 from evalframe.io.parquet import write_parquet
 from evalframe.io.saving import beside
+from evalframe.io.table_writing import write_table
 from evalframe.io.trec import write_trec
 
 __all__ = ["write_kind"]
@@ -58,7 +58,7 @@ def write_kind(
             table.write_ipc(part)
     elif suffix in (".jsonl", ".ndjson"):
         write_jsonl(table, path, overwrite=overwrite)
-    elif suffix == ".json" and not packed:
+    elif suffix == ".json":
         _refuse_subtopics(table, path)
         write_json(NESTED[kind](table), path, overwrite=overwrite)
     elif suffix in (".tsv", ".csv"):

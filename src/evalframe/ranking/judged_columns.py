@@ -14,7 +14,15 @@ from evalframe.ranking.judged import Order
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.ranking.subtopics import SUBTOPICS, Novelty, add_novelty_ranks, join_subtopics
 
-__all__ = ["N_TIED", "TIED_FROM", "add_plateaus", "plan_for", "prepared_for", "reads_plateaus"]
+__all__ = [
+    "N_TIED",
+    "TIED_FROM",
+    "add_plateaus",
+    "plan_for",
+    "prepared_for",
+    "reads_plateaus",
+    "reads_subtopics",
+]
 
 Reads = Mapping[str, Collection[str]]
 """The name of each metric, and the columns that it reads."""
@@ -56,6 +64,11 @@ def _novel_columns(reads: Reads, present: list[str]) -> frozenset[str]:
             "'subtopic', with one row for each (query_id, doc_id, subtopic)"
         )
     return frozenset(novel)
+
+
+def reads_subtopics(columns: Collection[str]) -> bool:
+    """Whether a metric that reads these columns reads subtopics."""
+    return any(column == SUBTOPICS or Novelty.of(column) is not None for column in columns)
 
 
 def reads_plateaus(reads: Reads) -> bool:

@@ -128,13 +128,15 @@ class PreparedQrels:
         return f"PreparedQrels({self.n_queries} queries, {self.pairs.height} judgements)"
 
 
-def prepare(qrels: Any) -> PreparedQrels:
+def prepare(qrels: Any, *, subtopics: bool = False) -> PreparedQrels:
     """Check and order qrels once, to evaluate many runs against them.
 
     Parameters
     ----------
     qrels
         A frame, a dict or a path; qrels that are prepared already are given back.
+    subtopics
+        Read the second column of TREC qrels as their subtopic.
 
     Examples
     --------
@@ -147,5 +149,5 @@ def prepare(qrels: Any) -> PreparedQrels:
     """
     if isinstance(qrels, PreparedQrels):
         return qrels
-    frame = collected(qrels_frame(qrels), "qrels")
+    frame = collected(qrels_frame(qrels, subtopics=subtopics), "qrels")
     return PreparedQrels(join_subtopics(frame) if "subtopic" in frame.columns else frame)

@@ -12,6 +12,11 @@ from evalframe.errors import RowError, first_rows, one_of
 __all__ = ["TieRule", "Ties", "levels_of", "settle_ties"]
 
 Ties = Literal["trec", "doc_asc", "given"]
+"""What stands first among equal scores.
+
+`trec` the greater doc_id by bytes, as in trec_eval; `doc_asc` the lesser one; `given` as the rank
+column or the order of rows says.
+"""
 
 PROBE = 4_096
 """Rows looked at to guess how many ties there are."""
