@@ -109,19 +109,20 @@ def run_frame(
 
 
 def run_or_plan(
-    data: Any, *, duplicates: Duplicates = "error", ranks: bool = False, large: int = LARGE
+    data: Any, *, duplicates: Duplicates = "error", ranks: bool = False, large: int | None = None
 ) -> AnyFrame:
     """A run to be read once: a checked frame, or a plan where the run is lazy or a large file.
 
     The rows of a plan have not been checked; a request to look through the whole run for duplicates
-    needs it in memory. The rank column of a TREC run is read where `ranks` are wanted.
+    needs it in memory. The rank column of a TREC run is read where `ranks` are wanted. A file is
+    large from so many bytes on, `LARGE` unless `large` says otherwise.
 
     >>> run_or_plan({"q1": {"d1": 0.5}}).rows()
     [('q1', 'd1', 0.5)]
     """
     whole = duplicates != "error"
     if isinstance(data, str | os.PathLike):
-        if whole or 0 <= _bytes_of(data) < large:
+        if whole or 0 <= _bytes_of(data) < (LARGE if large is None else large):
             return read_kind(data, "run", duplicates=duplicates, ranks=ranks)
         return scan_kind(data, "run", check_plans=False)
     if isinstance(data, pl.LazyFrame):
