@@ -45,6 +45,7 @@ Profile = Literal["squad_v1", "squad_v2", "unicode", "cjk"]
 """A rule for what counts as the same word; see the module's text."""
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
+"""The names of all profiles."""
 
 CJK_RANGES = (
     (0x1100, 0x11FF),  # Hangul Jamo

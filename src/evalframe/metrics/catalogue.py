@@ -165,6 +165,7 @@ class Catalogue(Mapping[str, Definition]):
 
 
 CATALOGUE = Catalogue()
+"""Every metric of runs by its name."""
 
 
 def metric(

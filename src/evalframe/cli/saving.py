@@ -1,0 +1,63 @@
+"""Results as files: the suffix decides the format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from evalframe.cli.arguments import Format
+from evalframe.cli.printing import AnyReport, flat, printed_report, rows_of
+from evalframe.errors import OptionError
+from evalframe.io.json_writing import write_jsonl
+from evalframe.io.parquet import write_parquet
+from evalframe.io.saving import beside
+from evalframe.stored import write_report
+
+__all__ = ["refuse_unknown_suffix", "save_report", "save_rows", "save_text"]
+
+ROWS = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
+REPORTS = (*ROWS, ".json", ".md", ".tex", ".html", ".txt")
+
+
+def refuse_unknown_suffix(rows: Path | None, report: Path | None) -> None:
+    """Refuse a name that says no format, before anything is worked out."""
+    for path, offered in ((rows, ROWS), (report, REPORTS)):
+        if path is not None and path.suffix.lower() not in offered:
+            raise OptionError(f"cannot write {path}: name it {', '.join(offered)}")
+
+
+def save_rows(frame: pl.DataFrame, path: Path, *, overwrite: bool) -> None:
+    """Write a frame as `.parquet`, `.csv`, `.tsv` or `.jsonl`."""
+    refuse_unknown_suffix(path, None)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_parquet(frame, path, overwrite=overwrite)
+    elif suffix in (".csv", ".tsv"):
+        with beside(path, overwrite=overwrite) as part:
+            flat(frame).write_csv(part, separator="," if suffix == ".csv" else "\t")
+    else:
+        write_jsonl(frame, path, overwrite=overwrite)
+
+
+def save_report(report: AnyReport, path: Path, *, overwrite: bool) -> None:
+    """Write a report: whole as `.parquet`, its rows or its text as anything else."""
+    refuse_unknown_suffix(None, path)
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        write_report(report, path, overwrite=overwrite)
+    elif suffix in ROWS:
+        save_rows(rows_of(report), path, overwrite=overwrite)
+    elif suffix == ".html":
+        report.to_html(path, overwrite=overwrite)
+    elif suffix == ".tex":
+        save_text(report.to_latex(), path, overwrite=overwrite)
+    else:
+        output = {".json": Format.json, ".md": Format.markdown}.get(suffix, Format.table)
+        save_text(printed_report(output, report), path, overwrite=overwrite)
+
+
+def save_text(text: str, path: Path, *, overwrite: bool) -> None:
+    """Write a text and a line end."""
+    with beside(path, overwrite=overwrite) as part:
+        part.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
