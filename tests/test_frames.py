@@ -5,11 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import evalframe as evf
-from evalframe import frames
 from evalframe.errors import ColumnError, EmptyError, EvalframeError, RowError
 from evalframe.frames import conform, to_polars
 
@@ -133,15 +130,6 @@ def test_the_best_of_duplicates_is_kept_on_request() -> None:
     kept = conform(table, "run", duplicates="best")
     assert sorted(kept.rows()) == [("q", "a", 9.0), ("q", "b", 1.0)]
     assert table.height == 3
-
-
-@given(st.lists(st.integers(0, 40) | st.sampled_from([2**20, 2**21, 2**63, 2**63 + 1]), min_size=1))
-def test_a_table_finds_the_repeats_that_counting_finds(numbers: list[int]) -> None:
-    """Numbers that share their low bits displace each other in the table."""
-    hashes = pl.Series(numbers, dtype=pl.UInt64)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frames, "MANY_HASHES", 0)
-        assert frames._all_differ(hashes) == (len(set(numbers)) == len(numbers))
 
 
 def test_duplicates_in_a_large_run_are_looked_for_on_request(

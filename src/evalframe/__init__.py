@@ -12,7 +12,7 @@ are frames again.
 
 from importlib.metadata import version as _version
 
-from evalframe import metrics
+from evalframe import metrics, plots
 from evalframe.auditing import audit
 from evalframe.comparing import (
     Comparison,
@@ -28,19 +28,36 @@ from evalframe.fusion import fuse, tune
 from evalframe.io import (
     read_beir,
     read_corpus,
+    read_dataset,
+    read_ir_dataset,
+    read_metadata,
     read_qrels,
     read_queries,
     read_run,
     read_samples,
+    scan_corpus,
     scan_qrels,
+    scan_queries,
     scan_run,
+    scan_samples,
     write_beir,
+    write_corpus,
     write_qrels,
+    write_queries,
     write_run,
+    write_samples,
 )
 from evalframe.ranking.judged import judge
 from evalframe.ranking.prepared import PreparedQrels, prepare
-from evalframe.report import Report, evaluate
+from evalframe.report import Report, evaluate, side_by_side
+from evalframe.samples import (
+    ExplainedSample,
+    TwoByTwo,
+    explain_sample,
+    passage_coverage,
+    token_differences,
+    two_by_two,
+)
 from evalframe.samples.report import RagReport
 from evalframe.samples.scoring import evaluate_rag, per_sample
 from evalframe.scoring import Contract, per_query
@@ -52,9 +69,11 @@ __all__ = [
     "Comparison",
     "Contract",
     "EvalframeError",
+    "ExplainedSample",
     "PreparedQrels",
     "RagReport",
     "Report",
+    "TwoByTwo",
     "__version__",
     "assert_no_regression",
     "audit",
@@ -63,27 +82,42 @@ __all__ = [
     "evaluate",
     "evaluate_rag",
     "explain_difference",
+    "explain_sample",
     "fuse",
     "judge",
     "metrics",
+    "passage_coverage",
     "per_query",
     "per_sample",
+    "plots",
     "prepare",
     "read_beir",
     "read_corpus",
+    "read_dataset",
+    "read_ir_dataset",
+    "read_metadata",
     "read_qrels",
     "read_queries",
     "read_report",
     "read_run",
     "read_samples",
+    "scan_corpus",
     "scan_qrels",
+    "scan_queries",
     "scan_run",
+    "scan_samples",
+    "side_by_side",
     "tie_sensitivity",
+    "token_differences",
     "tune",
+    "two_by_two",
     "unjudged_bounds",
     "write_beir",
+    "write_corpus",
     "write_parquet",
     "write_qrels",
+    "write_queries",
     "write_report",
     "write_run",
+    "write_samples",
 ]

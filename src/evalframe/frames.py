@@ -44,8 +44,6 @@ BEIR_DOC = "corpus-id"
 
 ARTICLE = {"run": "a run", "qrels": "qrels"}
 
-MANY_HASHES = 50_000
-"""Hashes from which counting the different ones is slower than a table of them."""
 CHECKED_WHOLE = 1_000_000
 """Rows below which a run is looked through for duplicates without being asked."""
 
@@ -197,7 +195,7 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
 def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
     """Refuse a frame in which a key stands more than once, and show the rows."""
     keys = [c for c in shape.key if c in frame.columns]
-    if keys in ([], ["system"]) or _all_differ(frame.select(pair_hash(keys)).to_series()):
+    if keys in ([], ["system"]) or frame.select(pair_hash(keys).n_unique()).item() == frame.height:
         return
     rows = frame.with_row_index("row").filter(pl.struct(keys).is_duplicated())
     if rows.height == 0:
@@ -211,25 +209,6 @@ def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
         f"the {shape.kind} frame has {rows.height} rows whose ({', '.join(keys)}) stands more "
         f"than once.{hint} First rows:\n{first_rows(rows.sort(*keys, 'row').head(10), rows.height)}"
     )
-
-
-def _all_differ(hashes: pl.Series) -> bool:
-    """Whether no hash stands twice.
-
-    Of many, each is put into a table at its low bits. Whatever finds another there, in its place,
-    is compared with that one; only these few are looked through for repeats among themselves.
-    """
-    n = hashes.len()
-    if n < MANY_HASHES:
-        return bool(hashes.n_unique() == n)
-    size = 1 << (2 * n).bit_length()
-    slot = (hashes & (size - 1)).cast(pl.UInt32)
-    row = pl.int_range(n, dtype=pl.UInt32, eager=True)
-    last = pl.zeros(size, dtype=pl.UInt32, eager=True).scatter(slot, row).gather(slot)
-    displaced = last != row
-    others = hashes.filter(displaced)
-    same = hashes.gather(last.filter(displaced)) == others
-    return not same.any() and others.n_unique() == others.len()
 
 
 def keep_best(frame: Frame, shape: Shape) -> Frame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import io
+import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ LOOKED_AT = 1 << 18
 """Bytes looked through at once: few enough to stay in the processor's cache."""
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is read."""
+SAMPLE = 300
+"""Lines from which the layout of a text file is told."""
 
 REMOTE = ("hf://", "s3://", "s3a://", "gs://", "gcs://", "az://", "abfs://", "abfss://", "adl://",
           "http://", "https://", "file://")  # fmt: skip
@@ -98,13 +101,14 @@ class Source:
         return self.head.startswith(BOM)
 
     def lines(self) -> list[str]:
-        """The whole lines among the first bytes, without line ends, blank and comment lines."""
+        """The first whole lines, without line ends, blank and comment lines."""
         text = self.head.decode("utf-8", errors="replace").removeprefix("\ufeff")
         lines = text.split("\n")
         if len(self.head) >= HEAD and len(lines) > 1:
             lines.pop()
-        lines = [line.rstrip("\r") for line in lines]
-        return [line for line in lines if line.strip() and not line.startswith("#")]
+        stripped = (line.rstrip("\r") for line in lines)
+        told = (line for line in stripped if line.strip() and not line.startswith("#"))
+        return list(itertools.islice(told, SAMPLE))
 
     def lines_above(self) -> int:
         """How many comment or blank lines stand above the first line of data."""

@@ -137,8 +137,8 @@ def per_sample(
 
 def evaluate_rag(
     samples: Any,
-    *,
     metrics: str | Iterable[str] = DEFAULT_METRICS,
+    *,
     profile: Profile = "squad_v1",
     columns: Mapping[str, str] | None = None,
 ) -> RagReport:
