@@ -237,7 +237,7 @@ def main() -> None:
     timed = TOOLS[tool](stem, source)
     if not stem.endswith("W4") and tool != "ir_measures":
         timed()
-    repeats = 5 if stem.endswith("W1") else 1
+    repeats = 5 if stem.endswith(("W1", "W3")) else 1
     started = time.perf_counter()
     for _ in range(repeats):
         means = timed()

@@ -13,7 +13,13 @@ from evalframe.frames import Duplicates
 from evalframe.inputs import qrels_frame, run_frame
 from evalframe.metrics import judged
 from evalframe.ranking.judged import Order, judged_frame, judged_plan
-from evalframe.ranking.judged_columns import add_plateaus, plan_for, prepared_for, reads_plateaus
+from evalframe.ranking.judged_columns import (
+    add_plateaus,
+    plan_for,
+    prepared_for,
+    reads_plateaus,
+    reads_subtopics,
+)
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
 from evalframe.scoring.asked import (
@@ -25,6 +31,7 @@ from evalframe.scoring.asked import (
     largest_cutoff,
     listed,
 )
+from evalframe.scoring.company import with_company
 from evalframe.scoring.contract import Contract, Queries, Settings
 from evalframe.scoring.refusals import refuse_strangers, refuse_swapped
 from evalframe.scoring.scored import Scored, counted
@@ -97,10 +104,11 @@ def per_query(
     if isinstance(run, pl.LazyFrame) or isinstance(qrels, pl.LazyFrame):
         given = qrels.with_subtopics if isinstance(qrels, PreparedQrels) else qrels_frame(qrels)
         return _per_query_plan(given.lazy(), run.lazy(), listed(metrics, rel), contract)
-    prepared = prepare(qrels)
+    asked = listed(metrics, rel)
+    prepared = prepare(qrels, subtopics=any(reads_subtopics(one.reads) for one in asked))
     if prepared is not qrels:
         refuse_swapped(prepared, run)
-    return score(prepared, run, listed(metrics, rel), contract).per_query
+    return score(prepared, run, asked, contract).per_query
 
 
 def score(
@@ -122,15 +130,15 @@ def score(
     rows = seen.judged
     if with_plateaus:
         rows = add_plateaus(rows, run.lazy(), order)
-    k = largest_cutoff(asked)
+    k, n_units = largest_cutoff(asked), seen.units.height
     is_whole = looked_for is whole
     values = _one_number_each(
-        rows.group_by("unit", maintain_order=True),
+        with_company(rows, n_units).group_by("unit", maintain_order=True),
         asked,
         (pl.col("relevance") > 0).any().alias(POSITIVE),
         *([judged(k).alias(JUDGED)] if is_whole else []),
     )
-    values = seen.units.drop("unit").hstack(values.drop("unit"))
+    values = seen.units.drop("unit").hstack(values.drop("unit").head(n_units))
     later = None if is_whole else functools.partial(_share_judged, whole, run, order, k)
     return Scored(values, seen.groups, asked, contract.queries, later)
 
@@ -146,8 +154,8 @@ def _share_judged(
 ) -> pl.Series:
     """How much of each list was judged, for which all judgements are looked up in the run."""
     seen = judged_frame(prepared, run, order, only=["rank"])
-    rows = seen.judged.group_by("unit", maintain_order=True)
-    return rows.agg(judged(k).alias(JUDGED))[JUDGED]
+    rows = with_company(seen.judged, seen.units.height).group_by("unit", maintain_order=True)
+    return rows.agg(judged(k).alias(JUDGED))[JUDGED].head(seen.units.height)
 
 
 def _one_number_each(groups: GroupBy, asked: list[Asked], *more: pl.Expr) -> pl.DataFrame:

@@ -1,0 +1,497 @@
+"""A run cut into buckets has the values of the whole, on any executor, and no work is lost."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import evalframe as evf
+from evalframe import executor as evx
+from evalframe.errors import EmptyError, FrameError, OptionError, ReadError, RowError
+from evalframe.executor import work as work_room
+from evalframe.executor.folders import buckets_of
+from evalframe.metrics.catalogue import CATALOGUE
+from evalframe.ranking.subtopics import SUBTOPICS, Novelty
+from tests.cases import Qrels, Run, collection, qrels_and_runs, qrels_table, run_table
+from tests.conftest import ROOT
+
+FEW = ["ndcg@10", "map", "P_5", "num_rel", "rbp@10", "expected_ndcg@5"]
+
+
+def needs_subtopics(spelling: str) -> bool:
+    reads = evf.metrics.parse(spelling).reads()
+    return any(column == SUBTOPICS or Novelty.of(column) is not None for column in reads)
+
+
+SPELLINGS = sorted(
+    {definition.example for definition in CATALOGUE.values()}
+    | {name for name, definition in CATALOGUE.items() if not definition.needs_cutoff}
+)
+PLAIN = [spelling for spelling in SPELLINGS if not needs_subtopics(spelling)]
+BY_SUBTOPIC = [spelling for spelling in SPELLINGS if needs_subtopics(spelling)]
+
+CONTRACTS: list[dict[str, Any]] = [
+    {},
+    {"queries": "both"},
+    {"queries": "positive", "rel": 2},
+    {"ties": "doc_asc", "score_dtype": pl.Float32},
+    {"judged_only": True, "depth": 3},
+]
+
+
+def same(found: pl.DataFrame, local: pl.DataFrame) -> None:
+    """To the last bit; a value that is NaN here is NaN there."""
+    assert_frame_equal(found, local, check_exact=True)
+
+
+def by_subtopic(qrels: Qrels) -> pl.DataFrame:
+    """Judgements of one to three subtopics for each document."""
+    table = qrels_table(qrels)
+    numbered = table.with_row_index("row")
+    return pl.concat(
+        numbered.filter(pl.col("row") % 3 >= part).select(
+            "query_id",
+            "doc_id",
+            pl.lit(f"s{part}").alias("subtopic"),
+            (pl.col("relevance") - part).alias("relevance"),
+        )
+        for part in range(3)
+    )
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Executor]:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> tuple[Qrels, Run, Path]:
+    qrels, run = collection(7)
+    evx.bucket(run, tmp_path / "run", 5)
+    return qrels, run, tmp_path / "run"
+
+
+def handbook_systems(handbook: Path) -> pl.DataFrame:
+    """Three systems, of which one lacks a query and one has a query of its own."""
+    runs = [
+        evf.read_run(handbook / "runs" / f"{name}.parquet").select(
+            pl.lit(name).alias("system"), "query_id", "doc_id", "score"
+        )
+        for name in ("bm25", "tfidf", "minilm")
+    ]
+    lacking = (pl.col("system") != "bm25") | (pl.col("query_id") != "q18")
+    own = runs[0].head(3).with_columns(query_id=pl.lit("q99"))
+    return pl.concat([*runs, own]).filter(lacking)
+
+
+def test_every_metric_of_the_handbook_is_the_local_one(
+    handbook: Path, tmp_path: Path, processes: Executor
+) -> None:
+    qrels, run = evf.read_qrels(handbook / "qrels" / "test.tsv"), handbook_systems(handbook)
+    evx.bucket(run, tmp_path / "run", 6)
+    found = evx.per_query(qrels, tmp_path / "run", PLAIN, executor=processes)
+    same(found, evf.per_query(qrels, run, PLAIN))
+
+
+@pytest.mark.slow
+def test_every_metric_of_cast_is_the_local_one(
+    retrieval_data: Path, tmp_path: Path, processes: Executor
+) -> None:
+    """Real runs with ties, unjudged queries and five grades."""
+    folder = retrieval_data / "treccast2021"
+    qrels = evf.read_qrels(next(folder.glob("*.qrel*")))
+    for path in sorted(folder.glob("*.run*")):
+        run = evf.read_run(path)
+        evx.bucket(run, tmp_path / path.name, 7)
+        for executor in (None, processes):
+            found = evx.per_query(qrels, tmp_path / path.name, PLAIN, executor=executor)
+            same(found, evf.per_query(qrels, run, PLAIN))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_metric_by_subtopic_is_the_local_one(seed: int, tmp_path: Path) -> None:
+    qrels, run = collection(seed)
+    judged = by_subtopic(qrels)
+    evx.bucket(run, tmp_path / "run", 4)
+    local = evf.per_query(judged, run, BY_SUBTOPIC)
+    same(evx.per_query(judged, tmp_path / "run", BY_SUBTOPIC), local)
+    same(evx.per_query(evf.prepare(judged), tmp_path / "run", BY_SUBTOPIC), local)
+
+
+@settings(deadline=None, max_examples=25)
+@given(qrels_and_runs(), st.integers(1, 6), st.sampled_from(CONTRACTS))
+def test_any_cut_gives_the_values_of_the_whole(
+    tmp_path_factory: pytest.TempPathFactory,
+    frames: tuple[Qrels, Run],
+    n: int,
+    contract: dict[str, Any],
+) -> None:
+    qrels, run = qrels_table(frames[0]), run_table(frames[1])
+    folder = tmp_path_factory.mktemp("cut") / "run"
+    evx.bucket(run, folder, n)
+    found = evx.per_query(qrels, folder, PLAIN, **contract)
+    same(found, evf.per_query(qrels, run, PLAIN, **contract))
+
+
+@pytest.mark.parametrize("spelling", PLAIN)
+def test_a_value_does_not_hang_on_the_queries_beside_it(spelling: str) -> None:
+    """What makes buckets possible: a query alone has the value that it has among others."""
+    qrels, run = collection(3)
+    together = evf.per_query(qrels, run, [spelling])
+    alone = [
+        evf.per_query({query: qrels[query]}, {query: run[query]}, [spelling])
+        for query in sorted(qrels.keys() & run.keys())
+    ]
+    same(pl.concat(alone), together.filter(pl.col("query_id").is_in([*run])))
+
+
+def test_the_report_is_the_local_one(handbook: Path, tmp_path: Path) -> None:
+    qrels, run = evf.read_qrels(handbook / "qrels" / "test.tsv"), handbook_systems(handbook)
+    evx.bucket(run, tmp_path / "run", 3)
+    local = evf.evaluate(qrels, run, FEW, queries="both")
+    with ThreadPoolExecutor(2) as threads:
+        found = evx.evaluate(qrels, tmp_path / "run", FEW, queries="both", executor=threads)
+    same(found.per_query, local.per_query)
+    same(found.counts, local.counts)
+    same(found.summary, local.summary)
+    for query, system in (("q18", "minilm"), ("q18", "bm25"), ("q99", "bm25")):
+        same(found.documents(query, system=system), local.documents(query, system=system))
+
+
+def test_the_order_of_rows_is_kept_in_a_bucket(tmp_path: Path) -> None:
+    """`ties="given"` without ranks goes by the order of rows."""
+    docs = [f"d{i}" for i in range(50)]
+    run = pl.DataFrame(
+        [(f"q{q}", doc, 1.0) for q in range(40) for doc in docs[q:] + docs[:q]],
+        schema=["query_id", "doc_id", "score"],
+        orient="row",
+    )
+    qrels = {f"q{q}": {"d3": 1, "d40": 2} for q in range(40)}
+    evx.bucket(run.lazy(), tmp_path / "run", 3)
+    found = evx.per_query(qrels, tmp_path / "run", ["mrr", "map"], ties="given")
+    same(found, evf.per_query(qrels, run, ["mrr", "map"], ties="given"))
+    assert found["mrr"].n_unique() > 10
+
+
+def test_a_bucket_may_be_any_parquet_file_that_shares_no_query(tmp_path: Path) -> None:
+    qrels, run = collection(5)
+    table = run_table(run).with_columns(at=pl.col("query_id").hash() % 3)
+    (tmp_path / "run").mkdir()
+    for at, part in table.partition_by("at", as_dict=True).items():
+        part.drop("at").rename({"query_id": "qid"}).write_parquet(tmp_path / f"run/{at[0]}.parquet")
+    same(evx.per_query(qrels, tmp_path / "run", FEW), evf.per_query(qrels, run, FEW))
+
+
+def test_queries_in_two_buckets_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    for i, doc in enumerate("ab"):
+        run_table({"q1": {doc: 1.0}, f"p{i}": {doc: 1.0}}).write_parquet(
+            tmp_path / f"run/{i}.parquet"
+        )
+    with pytest.raises(RowError, match=r"not cut by query[\s\S]*q1"):
+        evx.per_query({"q1": {"a": 1}}, tmp_path / "run", ["mrr"])
+
+
+def test_what_is_done_is_not_done_again(
+    small: tuple[Qrels, Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, _, folder = small
+    results = tmp_path / "values"
+    first = evx.per_query(qrels, folder, FEW, results=results)
+    written = {path: path.stat().st_mtime_ns for path in results.glob("*.parquet")}
+    assert len(written) == 5
+    gone = sorted(written)[2]
+    gone.unlink()
+    scored = []
+    real = work_room.score_bucket
+    monkeypatch.setattr(work_room, "score_bucket", lambda *a: scored.append(1) or real(*a))
+    same(evx.per_query(qrels, folder, FEW, results=results), first)
+    assert len(scored) == 1
+    assert {p for p, t in written.items() if p.stat().st_mtime_ns != t} == {gone}
+    evx.evaluate(qrels, folder, FEW, results=results)
+    assert len(scored) == 1
+
+
+def test_a_bucket_that_has_changed_is_scored_anew(tmp_path: Path) -> None:
+    qrels, run = collection(9)
+    evx.bucket(run, tmp_path / "run", 2)
+    evx.per_query(qrels, tmp_path / "run", FEW, results=tmp_path / "values")
+    turned = {q: {d: -s for d, s in docs.items()} for q, docs in run.items()}
+    evx.bucket(turned, tmp_path / "run", 2, overwrite=True)
+    found = evx.per_query(qrels, tmp_path / "run", FEW, results=tmp_path / "values")
+    same(found, evf.per_query(qrels, turned, FEW))
+
+
+@pytest.mark.parametrize(
+    ("what", "change"),
+    [
+        ("contract", {"depth": 3}),
+        ("metrics", {"metrics": ["map"]}),
+        ("qrels", {"qrels": {"q1": {"a": 1}}}),
+    ],
+)
+def test_values_of_other_work_are_never_mixed_in(
+    small: tuple[Qrels, Run, Path], tmp_path: Path, what: str, change: dict[str, Any]
+) -> None:
+    qrels, _, folder = small
+    asked: dict[str, Any] = {"qrels": qrels, "metrics": ["mrr"], "results": tmp_path / "values"}
+    evx.per_query(run=folder, **asked)
+    with pytest.raises(OptionError, match=rf"other work \({what}\)"):
+        evx.per_query(run=folder, **(asked | change))
+
+
+def test_a_bucket_that_fails_is_tried_again(
+    small: tuple[Qrels, Run, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run, folder = small
+    tries: list[int] = []
+    real = work_room.score_bucket
+
+    def fails_once(*args: Any) -> pl.DataFrame:
+        tries.append(1)
+        if len(tries) == 2:
+            raise OSError("the disk is gone")
+        return real(*args)
+
+    monkeypatch.setattr(work_room, "score_bucket", fails_once)
+    with ThreadPoolExecutor(2) as threads:
+        same(evx.per_query(qrels, folder, FEW, executor=threads), evf.per_query(qrels, run, FEW))
+    assert len(tries) == 6
+
+
+@pytest.mark.parametrize("pool", [None, 2])
+def test_a_bucket_that_keeps_failing_is_named(
+    small: tuple[Qrels, Run, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pool: int | None,
+) -> None:
+    qrels, _, folder = small
+    broken = buckets_of(folder)[-1]
+    first = pl.read_parquet(broken.path)["query_id"][0]
+    own = set(pl.read_parquet(broken.path)["query_id"])
+    real = work_room.score_bucket
+    tries: list[int] = []
+
+    def fails(judged: pl.DataFrame, run: Any, *rest: Any) -> pl.DataFrame:
+        if set(run["query_id"]) & own:
+            tries.append(1)
+            raise OSError("the disk is gone")
+        return real(judged, run, *rest)
+
+    monkeypatch.setattr(work_room, "score_bucket", fails)
+    executor = pool and ThreadPoolExecutor(pool)
+    with pytest.raises(evf.EvalframeError, match=f"{broken.name} .first query {first!r}") as failed:
+        evx.per_query(qrels, folder, FEW, executor=executor, results=tmp_path / "values", retries=2)
+    assert "OSError: the disk is gone (tried 3 times)" in str(failed.value)
+    assert len(tries) == 3
+    assert len(list((tmp_path / "values").glob("*.parquet"))) == 4
+    if executor:
+        executor.shutdown()
+
+
+def test_rows_that_cannot_be_used_are_said_once(tmp_path: Path, processes: Executor) -> None:
+    """What is wrong with the data stays wrong; the error is the local one, with the bucket."""
+    rows = [(f"q{i}", "d", float("nan") if i == 5 else 1.0) for i in range(9)]
+    run = pl.DataFrame(rows, schema=["query_id", "doc_id", "score"], orient="row")
+    (tmp_path / "run").mkdir()
+    for i in range(3):
+        run.slice(3 * i, 3).write_parquet(tmp_path / f"run/part-{i}.parquet")
+    with pytest.raises(RowError, match=r"part-1 .first query 'q3'.*NaN values: 1 in 'score'"):
+        evx.per_query({"q1": {"d": 1}}, tmp_path / "run", ["mrr"], executor=processes)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """SIGKILL in the midst of the work; the next call does what is missing, and nothing twice."""
+    n_queries, n_docs, n_buckets = 3_000, 400, 12
+    run = pl.DataFrame({"query": range(n_queries)}).join(
+        pl.DataFrame({"doc": range(n_docs)}), how="cross"
+    )
+    run = run.select(
+        query_id=pl.format("q{}", "query"),
+        doc_id=pl.format("d{}", (pl.col("doc") * 7919 + pl.col("query")) % 5_000),
+        score=-pl.col("doc").cast(pl.Float64),
+    )
+    qrels = run.filter(pl.int_range(pl.len()) % 37 == 0).select(
+        "query_id", "doc_id", relevance=pl.lit(1)
+    )
+    evx.bucket(run, tmp_path / "run", n_buckets)
+    results = tmp_path / "values"
+    pool = ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn"))
+
+    def kill_when_something_is_done() -> None:
+        while not list(results.glob("*.parquet")):
+            time.sleep(0.001)
+        for pid in list(pool._processes):
+            os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_when_something_is_done)
+    killer.start()
+    with pytest.raises(evf.EvalframeError, match="the executor broke at bucket"):
+        evx.per_query(qrels, tmp_path / "run", FEW, executor=pool, results=results)
+    killer.join()
+    pool.shutdown()
+    kept = {path: path.stat().st_mtime_ns for path in results.glob("*.parquet")}
+    assert 1 <= len(kept) < n_buckets
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as again:
+        found = evx.per_query(qrels, tmp_path / "run", FEW, executor=again, results=results)
+    assert len(list(results.glob("*.parquet"))) == n_buckets
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    same(found, evf.per_query(qrels, run, FEW))
+
+
+def test_forks_are_refused(small: tuple[Qrels, Run, Path]) -> None:
+    """Polars waits for ever in a process that was forked."""
+    qrels, _, folder = small
+    forks = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork"))
+    with forks, pytest.raises(OptionError, match=r"get_context\('spawn'\)"):
+        evx.per_query(qrels, folder, FEW, executor=forks)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dask_is_an_executor(small: tuple[Qrels, Run, Path]) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    qrels, run, folder = small
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as client:
+        found = evx.per_query(qrels, folder, FEW, executor=client.get_executor())
+    same(found, evf.per_query(qrels, run, FEW))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_loky_is_an_executor(small: tuple[Qrels, Run, Path]) -> None:
+    loky = pytest.importorskip("loky", reason="loky is not installed")
+    qrels, run, folder = small
+    with loky.get_reusable_executor(2, context="spawn") as pool:
+        found = evx.per_query(qrels, folder, FEW, executor=pool)
+    same(found, evf.per_query(qrels, run, FEW))
+
+
+def test_own_metrics_need_not_be_known_to_workers(
+    small: tuple[Qrels, Run, Path], processes: Executor
+) -> None:
+    qrels, run, folder = small
+    own = (pl.col("rank") * (pl.col("relevance") > 0)).max().alias("deepest")
+    found = evx.per_query(qrels, folder, [own, "map"], executor=processes)
+    same(found, evf.per_query(qrels, run, [own, "map"]))
+
+
+def test_nothing_is_left_beside_the_run(small: tuple[Qrels, Run, Path]) -> None:
+    qrels, _, folder = small
+    evx.per_query(qrels, folder, FEW)
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]
+
+
+def test_a_run_of_other_queries_is_refused(tmp_path: Path) -> None:
+    evx.bucket({"a1": {"d": 1.0}, "a2": {"d": 1.0}}, tmp_path / "run", 2)
+    with pytest.raises(EmptyError) as here:
+        evx.per_query({"q1": {"d": 1}}, tmp_path / "run", ["mrr"])
+    with pytest.raises(EmptyError) as local:
+        evf.per_query({"q1": {"d": 1}}, {"a1": {"d": 1.0}, "a2": {"d": 1.0}}, ["mrr"])
+    assert str(here.value) == str(local.value)
+
+
+def test_swapped_arguments_are_refused(tmp_path: Path) -> None:
+    grades = {"q1": {"a": 1.0, "b": 0.0}, "q2": {"a": 1.0}}
+    evx.bucket(grades, tmp_path / "run", 1)
+    with pytest.raises(FrameError, match="swapped"):
+        evx.per_query({"q1": {"a": 12.7}, "q2": {"b": 0.3}}, tmp_path / "run", ["mrr"])
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda folder: None, ReadError, "no folder of buckets"),
+        (lambda folder: folder.mkdir(), ReadError, "neither query_bucket"),
+        (lambda folder: (folder / "system=a").mkdir(parents=True), OptionError, "cut by more"),
+    ],
+)
+def test_what_is_no_folder_of_buckets_is_refused(
+    tmp_path: Path, make: Any, error: type[Exception], match: str
+) -> None:
+    make(tmp_path / "run")
+    with pytest.raises(error, match=match):
+        evx.per_query({"q": {"d": 1}}, tmp_path / "run", ["mrr"])
+
+
+def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    evx.bucket({"q": {"d": 1.0}}, tmp_path / "run", 2)
+    with pytest.raises(FileExistsError, match="overwrite=True"):
+        evx.bucket({"q": {"d": 1.0}}, tmp_path / "run", 2)
+    with pytest.raises(OptionError, match="n=0"):
+        evx.bucket({"q": {"d": 1.0}}, tmp_path / "run", 0, overwrite=True)
+
+
+def test_a_local_plan_can_be_sent_as_it_is() -> None:
+    """`per_query` of lazy frames is expressions and nothing else, so it serialises."""
+    qrels, run = collection(4)
+    plan = evf.per_query(qrels_table(qrels).lazy(), run_table(run).lazy(), PLAIN)
+    sent = pl.LazyFrame.deserialize(io.BytesIO(plan.serialize()))
+    same(sent.collect(), plan.collect())
+    assert "PYTHON" not in plan.explain().upper()
+
+
+def test_neither_door_is_opened_unasked() -> None:
+    code = (
+        "import sys, evalframe; print(sorted(m for m in sys.modules if m.startswith("
+        "('evalframe.executor', 'evalframe.spark', 'pyspark', 'distributed'))))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_results_may_be_moved_with_their_folder(
+    small: tuple[Qrels, Run, Path], tmp_path: Path
+) -> None:
+    """A folder of results is what its files say, wherever it stands."""
+    qrels, _, folder = small
+    first = evx.per_query(qrels, folder, FEW, results=tmp_path / "values")
+    shutil.move(tmp_path / "values", tmp_path / "moved")
+    same(evx.per_query(qrels, folder, FEW, results=tmp_path / "moved"), first)
+
+
+@pytest.mark.slow
+def test_the_notebook_shows_what_it_is_kept_with() -> None:
+    """Run from a clean kernel; without Java, its Spark cells explain and do nothing."""
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
+    pytest.importorskip("nbclient", reason="nbclient is not installed")
+    folder = ROOT / "notebooks"
+    spec = importlib.util.spec_from_file_location("run", folder / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    runner = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(runner)
+    kept = nbformat.read(folder / "past_one_machine.ipynb", as_version=4)
+    now = runner.executed(folder / "past_one_machine.ipynb")
+    has_java = shutil.which("java") and importlib.util.find_spec("pyspark")
+    cells = [i for i, cell in enumerate(kept.cells) if has_java or "spark" not in cell.source]
+    assert [shown(now.cells[i]) for i in cells] == [shown(kept.cells[i]) for i in cells]
+
+
+def shown(cell: Any) -> list[str]:
+    """What a cell printed and gave; engines talk on standard error."""
+    outputs = [output for output in cell.get("outputs", ()) if output.get("name") != "stderr"]
+    return [output.get("text") or output["data"]["text/plain"] for output in outputs]
