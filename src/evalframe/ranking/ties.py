@@ -22,6 +22,8 @@ PROBE = 4_096
 """Rows looked at to guess how many ties there are."""
 MANY_TIES = 0.2
 """Share of tied rows in the probe from which every row's level is numbered."""
+WORTH_ONE_CHUNK = 20
+"""Rows of the run for each comparison up to which strings are moved into one chunk to be read."""
 COMPARISONS_PER_ROW = 4
 """Comparisons per row of the run up to which ties are settled pair by pair; above, by sorting."""
 
@@ -150,12 +152,13 @@ def _by_repeats(rows: pl.DataFrame, repeat: pl.DataFrame) -> pl.DataFrame:
 
 def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
     """How many rows of its plateau stand above each tied row."""
-    key = key.rechunk()
+    end = tied.select((pl.col("hi") - pl.col("lo")).cum_sum().cast(pl.UInt32)).to_series()
+    if end[-1] * WORTH_ONE_CHUNK > key.len():
+        key = key.rechunk()
     pairs = tied.select(
         own=pl.lit(key.gather(tied["row"])), other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)
     ).explode("other")
     above = rule.above(pl.lit(key).gather(pl.col("other")), pl.col("own"))
-    end = tied.select((pl.col("hi") - pl.col("lo")).cum_sum().cast(pl.UInt32)).to_series()
     so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series().gather(end - 1)
     return so_far - so_far.shift(1, fill_value=0)
 
