@@ -36,6 +36,8 @@ from evalframe.ranking.ties import TieRule, Ties
 
 __all__ = ["place_plan"]
 
+TAIL = 1 << 14
+"""Rows at the end of a batch that are looked at first for where the last query begins."""
 BATCH = 2_000_000
 """Rows of a batch, and about as many of a turn."""
 
@@ -83,7 +85,9 @@ def _in_batches(
         rule.refuse_unranked(batch)
         if not parts and looks_unordered(batch):
             return None
-        lookup = prepared.lookup.of(batch.select("query_id").unique())
+        begins = pl.col("query_id").ne_missing(pl.col("query_id").shift(1))
+        queries = collect(batch.lazy().select("query_id").filter(begins).unique())
+        lookup = prepared.lookup.of(queries)
         found = place_ordered(lookup, batch, keys, rule)
         if found is None:
             return None
@@ -108,18 +112,29 @@ def _whole_queries(parts: Iterator[pl.DataFrame], keys: list[str]) -> Iterator[p
     rest: pl.DataFrame | None = None
     for part in parts:
         rows = part if rest is None else pl.concat([rest, part])
-        last = rows.tail(1).select(keys).row(0)
-        differs = pl.any_horizontal(
-            pl.col(key).ne_missing(pl.lit(value)) for key, value in zip(keys, last, strict=True)
-        )
-        cut = rows.select(pl.arg_where(differs).last()).item()
-        if cut is None:
-            rest = rows
+        if rows.height == 0:
             continue
-        yield rows.head(cut + 1)
-        rest = rows.slice(cut + 1)
+        cut = _start_of_last(rows, keys)
+        if cut:
+            yield rows.head(cut)
+        rest = rows.slice(cut)
     if rest is not None and rest.height:
         yield rest
+
+
+def _start_of_last(rows: pl.DataFrame, keys: list[str]) -> int:
+    """Where the rows begin that have the keys of the last one, and nothing else among them."""
+    last = rows.tail(1).select(keys).row(0)
+    differs = pl.any_horizontal(
+        pl.col(key).ne_missing(pl.lit(value)) for key, value in zip(keys, last, strict=True)
+    )
+    looked_at = TAIL
+    while True:
+        tail = rows.tail(looked_at)
+        at = tail.select(pl.arg_where(differs).last()).item()
+        if at is not None or tail.height == rows.height:
+            return 0 if at is None else int(rows.height - tail.height + at + 1)
+        looked_at *= 16
 
 
 def _in_any_order(
