@@ -25,7 +25,14 @@ from polars.testing import assert_frame_equal
 
 import evalframe as evf
 from evalframe import executor as evx
-from evalframe.errors import EmptyError, FrameError, OptionError, ReadError, RowError
+from evalframe.errors import (
+    EmptyError,
+    EvalframeError,
+    FrameError,
+    OptionError,
+    ReadError,
+    RowError,
+)
 from evalframe.executor import work as work_room
 from evalframe.executor.folders import buckets_of
 from evalframe.metrics.catalogue import CATALOGUE
@@ -443,6 +450,64 @@ def test_a_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
         evx.bucket({"q": {"d": 1.0}}, tmp_path / "run", 2)
     with pytest.raises(OptionError, match="n=0"):
         evx.bucket({"q": {"d": 1.0}}, tmp_path / "run", 0, overwrite=True)
+
+
+def test_results_are_read_by_their_own_name_whatever_signs_it_holds(tmp_path: Path) -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    evx.bucket({"q1": {"a": 1.0}}, tmp_path / "ra", 1)
+    evx.bucket({"q2": {"b": 1.0}}, tmp_path / "rb", 1)
+    evx.per_query(qrels, tmp_path / "rb", ["mrr"], results=tmp_path / "run1")
+    found = evx.per_query(qrels, tmp_path / "ra", ["mrr"], results=tmp_path / "run[12]")
+    assert found.rows() == [("q1", 1.0), ("q2", 0.0)]
+    evx.bucket({"q1": {"a": 1.0}}, tmp_path / "run[3]", 1)
+    assert evx.per_query(qrels, tmp_path / "run[3]", ["mrr"])["mrr"].to_list() == [1.0, 0.0]
+
+
+def test_an_executor_that_is_shut_down_ends_the_work(tmp_path: Path) -> None:
+    run = {f"q{number}": {"a": 1.0} for number in range(40)}
+    evx.bucket(run, tmp_path / "run", 20)
+    n_buckets = len(list((tmp_path / "run").iterdir()))
+    assert n_buckets > 2
+    with ThreadPoolExecutor(1) as pool:
+        blocked = threading.Event()
+        pool.submit(blocked.wait)
+        threading.Timer(0.5, lambda: pool.shutdown(wait=False, cancel_futures=True)).start()
+        threading.Timer(1.0, blocked.set).start()
+        with pytest.raises(EvalframeError, match="was shut down before bucket"):
+            evx.per_query({"q1": {"a": 1}}, tmp_path / "run", ["mrr"], executor=pool)
+    with pytest.raises(EvalframeError, match="was shut down before bucket"):
+        evx.per_query({"q1": {"a": 1}}, tmp_path / "run", ["mrr"], executor=pool)
+
+
+def test_a_damaged_file_of_values_is_made_anew(tmp_path: Path) -> None:
+    qrels, run, place = {"q1": {"a": 1}}, tmp_path / "run", tmp_path / "values"
+    evx.bucket({"q1": {"x": 2.0, "a": 1.0}}, run, 1)
+    first = evx.per_query(qrels, run, ["mrr"], results=place)
+    file = next(place.glob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[4:40] = bytes(36)
+    file.write_bytes(content)
+    assert evx.per_query(qrels, run, ["mrr"], results=place).equals(first)
+
+
+def test_places_that_would_be_misread_are_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    evx.bucket({"q1": {"a": 1.0}}, run, 2)
+    for inside in (run, run / "values"):
+        with pytest.raises(OptionError, match="the run's own folder"):
+            evx.per_query({"q1": {"a": 1}}, run, ["mrr"], results=inside)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OptionError, match="there is a file of that name"):
+        evx.per_query({"q1": {"a": 1}}, run, ["mrr"], results=tmp_path / "file")
+    with pytest.raises(OptionError, match="would be read as a column"):
+        evx.bucket({"q1": {"a": 1.0}}, tmp_path / "query_bucket=9", 2)
+    with pytest.raises(EmptyError, match="no rows"):
+        evx.bucket(evf.scan_run(run).filter(pl.lit(False)), tmp_path / "none", 2)
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(OptionError, match="is no executor"):
+        evx.per_query({"q1": {"a": 1}}, run, ["mrr"], executor="threads")
+    with pytest.raises(OptionError, match="not the path of a folder"):
+        evx.per_query({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, ["mrr"])
 
 
 def test_a_local_plan_can_be_sent_as_it_is() -> None:

@@ -28,7 +28,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.errors import whole_number
+from evalframe.errors import OptionError, whole_number
 from evalframe.executor.folders import Bucket, bucket, buckets_of
 from evalframe.executor.running import do_all, refuse_forks
 from evalframe.executor.work import Work
@@ -202,6 +202,11 @@ def _folder_for(results: str | os.PathLike[str] | None, buckets: list[Bucket]) -
     """The folder of results, or one beside the run for the time being."""
     if results is not None:
         place = Path(results).expanduser().absolute()
+        run = buckets[0].path.parent
+        if run in (place, *place.parents):
+            raise OptionError(f"results={place}: this is the run's own folder; choose another")
+        if place.exists() and not place.is_dir():
+            raise OptionError(f"results={place}: there is a file of that name; choose a folder")
         place.mkdir(parents=True, exist_ok=True)
         yield place
         return

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evalframe.engine import collect
-from evalframe.errors import OptionError, ReadError, whole_number
+from evalframe.errors import EmptyError, OptionError, ReadError, whole_number
+from evalframe.frames import Duplicates
 from evalframe.inputs import run_or_plan
 from evalframe.io.parquet import BUCKET, write_parquet
 from evalframe.io.reading import scan_kind
@@ -20,7 +21,14 @@ FOOTER = 8
 """Bytes at the end of a Parquet file that say how long its description is."""
 
 
-def bucket(run: Any, path: str | os.PathLike[str], n: int, *, overwrite: bool = False) -> None:
+def bucket(
+    run: Any,
+    path: str | os.PathLike[str],
+    n: int,
+    *,
+    duplicates: Duplicates = "error",
+    overwrite: bool = False,
+) -> None:
     """Write a run as a folder of buckets, by queries.
 
     Parameters
@@ -32,11 +40,15 @@ def bucket(run: Any, path: str | os.PathLike[str], n: int, *, overwrite: bool = 
     n
         How many buckets: so many that one fits a worker's memory, and several for each worker.
         About five million rows each are a good size.
+    duplicates
+        See `evalframe.frames.Duplicates`.
     overwrite
         Replace a folder that is there.
 
     Raises
     ------
+    OptionError
+        The folder's name holds `=`, so that it would be read as a column.
     FileExistsError
         Something is there and `overwrite` is not set, or it is no folder of Parquet files.
     EvalframeError
@@ -51,8 +63,14 @@ def bucket(run: Any, path: str | os.PathLike[str], n: int, *, overwrite: bool = 
     2
     """
     n = whole_number("n", n)
-    frame = run_or_plan(run, ranks=True)
+    folder = Path(path)
+    if "=" in folder.name:
+        raise OptionError(f"{folder}: a name with '=' would be read as a column; choose another")
+    frame = run_or_plan(run, duplicates=duplicates, ranks=True)
     write_parquet(frame, path, kind="run", buckets=n, overwrite=overwrite)
+    if not any(folder.expanduser().iterdir()):
+        folder.expanduser().rmdir()
+        raise EmptyError("the run frame has no rows")
 
 
 @dataclass(frozen=True)
@@ -109,6 +127,11 @@ def buckets_of(path: str | os.PathLike[str]) -> list[Bucket]:
     OptionError
         The folder is cut by system too.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise OptionError(
+            f"the run is {type(path).__name__}, not the path of a folder of buckets; "
+            "evalframe.executor.bucket writes one"
+        )
     folder = Path(path).expanduser().absolute()
     if not folder.is_dir():
         raise ReadError(

@@ -35,6 +35,11 @@ def do_all(
 
 def refuse_forks(executor: Executor | None) -> None:
     """Refuse processes that are forks of this one: Polars waits in them for ever."""
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        raise OptionError(
+            f"executor={executor!r} is no executor: give one of concurrent.futures, such as "
+            "ThreadPoolExecutor(2)"
+        )
     context = getattr(executor, "_mp_context", None)
     if context is None:
         return
@@ -71,7 +76,12 @@ def _side_by_side(
 
     def submit(bucket: Bucket) -> None:
         tried[bucket] += 1
-        future = executor.submit(do, work, bucket)
+        try:
+            future = executor.submit(do, work, bucket)
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            raise _shut_down(bucket) from error
         waiting[future] = bucket
         future.add_done_callback(done.put)
 
@@ -81,6 +91,8 @@ def _side_by_side(
         while waiting:
             future = done.get()
             bucket = waiting.pop(future)
+            if future.cancelled():
+                raise _shut_down(bucket)
             error = future.exception()
             if error is None:
                 yield bucket
@@ -89,15 +101,20 @@ def _side_by_side(
             else:
                 raise _final(error, bucket, tried[bucket])
     finally:
-        for future in waiting:
-            future.cancel()
-        wait(waiting)
+        wait([future for future in waiting if not future.cancel()])
 
 
 def _may_pass(error: BaseException) -> bool:
     """Whether another try may succeed: what is wrong with the data stays wrong."""
     return not isinstance(error, BrokenExecutor) and (
         type(error) is EvalframeError or not isinstance(error, EvalframeError)
+    )
+
+
+def _shut_down(bucket: Bucket) -> EvalframeError:
+    return EvalframeError(
+        f"the executor was shut down before {bucket.title} was scored. Values that are written "
+        "stay: call again with another executor, and with the same results folder, for the rest"
     )
 
 

@@ -75,8 +75,12 @@ class Work:
         return self.results / f"{bucket.name}.parquet"
 
     def values_of(self, bucket: Bucket) -> pl.DataFrame:
-        """The values of a bucket that is done."""
-        return pl.read_parquet(self.target(bucket), hive_partitioning=False)
+        """The values of a bucket that is done; where their file is damaged, they are made anew."""
+        try:
+            return _read(self.target(bucket))
+        except pl.exceptions.PolarsError:
+            do(self, bucket)
+            return _read(self.target(bucket))
 
     def is_done(self, bucket: Bucket) -> bool:
         """Whether the values of this bucket, as it is now, are there.
@@ -116,7 +120,12 @@ def do(work: Work, bucket: Bucket) -> None:
 @functools.lru_cache(maxsize=1)
 def _judgements(path: Path) -> pl.DataFrame:
     """The judgements, read once by each process; the name of the file tells its content."""
-    return pl.read_parquet(path)
+    return _read(path)
+
+
+def _read(path: Path) -> pl.DataFrame:
+    """This one file, whatever signs of a pattern its name holds."""
+    return pl.read_parquet(path, glob=False, hive_partitioning=False)
 
 
 def _digest(content: bytes) -> str:
