@@ -218,6 +218,8 @@ def test_errors_are_the_local_ones(
 
 def test_columns_are_checked_before_anything_runs(spark: Any) -> None:
     run = there(spark, run_table({"q1": {"a": 1.0}}))
+    with pytest.raises(MetricError, match="'m' gives String"):
+        evs.per_query(QRELS, run, [pl.col("doc_id").first().alias("m")])
     with pytest.raises(ColumnError, match="'score'"):
         evs.per_query(QRELS, run.drop("score"), ["map"])
     with pytest.raises(ColumnError, match="needs strings or whole numbers"):

@@ -19,6 +19,7 @@ from evalframe.scoring import (
     Scored,
     listed,
     refuse_swapped,
+    score,
 )
 from evalframe.scoring.asked import POSITIVE, Metrics
 from evalframe.scoring.buckets import judgements_of, put_together
@@ -179,6 +180,7 @@ def _bring_together(
     listed_rows = checked(run, "run", ranks=contract.ties == "given")
     if contract.ties == "given" and "rank" not in listed_rows.columns:
         raise OptionError(RANK_NEEDED)
+    _try_out(asked, contract)
     session = listed_rows.sparkSession
     n = n_buckets(buckets, session)
     with local_errors():
@@ -199,3 +201,10 @@ def _bring_together(
     schema = ddl(values_schema(asked, has_systems))
     values = both.applyInArrow(scoring(asked, contract, has_systems), schema)
     return Met(judged_rows, listed_rows, values, asked, contract)
+
+
+def _try_out(asked: list[Asked], contract: Contract) -> None:
+    """Refuse a metric that gives no number, here and not first in a worker."""
+    one = {"query_id": ["q"], "doc_id": ["a"]}
+    qrels = pl.DataFrame({**one, "subtopic": ["1"], "relevance": [1]})
+    score(prepare(qrels), pl.DataFrame({**one, "score": [1.0], "rank": [1]}), asked, contract)
