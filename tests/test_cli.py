@@ -336,3 +336,28 @@ def test_a_message_is_one_line_that_can_be_read_however_long_the_texts_are(tmp_p
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
     assert 0 < len(result.stderr) < 2_100
+
+
+@pytest.mark.parametrize("page", ["-", "x.pdf", "x"])
+@pytest.mark.parametrize("command", ["evaluate", "compare", "audit", "rag"])
+def test_a_page_is_named_html(
+    qrels: Path, run: Path, samples: Path, command: str, page: str, monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    files = {"compare": [qrels, run, run.with_name("tfidf.trec")], "rag": [samples]}
+    result = call(command, *files.get(command, [qrels, run]), "--html", page)
+    assert result.exit_code == 2
+    assert result.stderr == f"evalframe: cannot write {page}: name it .html, .htm\n"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_texts_without_a_page_are_refused(qrels: Path, run: Path, handbook: Path) -> None:
+    for option in ("queries", "corpus"):
+        result = call("evaluate", qrels, run, f"--{option}", handbook / f"{option}.parquet")
+        assert result.exit_code == 2
+        assert f"--{option} gives the texts of a page: add --html" in result.stderr
+    two = [run, run.with_name("tfidf.trec")]
+    result = call("compare", qrels, *two, "--queries", handbook / "queries.parquet")
+    assert result.exit_code == 2
+    assert "--queries gives the texts of a page: add --html" in result.stderr

@@ -308,3 +308,41 @@ def test_the_process_own_warnings_are_left_alone() -> None:
     shown = warnings.showwarning
     CliRunner().invoke(app, ["metrics", "ndcg"])
     assert warnings.showwarning is shown
+
+
+def in_bash(line: str, **env: str) -> subprocess.CompletedProcess[bytes]:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("no bash, which names pipes")
+    words = [bash, "-c", line]
+    return subprocess.run(words, capture_output=True, env=os.environ | env, check=False)
+
+
+def test_named_pipes_have_the_values_of_their_files(qrels: Path, run: Path, tmp_path: Path) -> None:
+    ours = shlex.join(PROGRAM)
+    a, b = shlex.quote(str(qrels)), shlex.quote(str(run))
+    other = shlex.quote(str(run.with_name("tfidf.trec")))
+    named = program("evaluate", qrels, run, "-m", "mrr")
+    piped = in_bash(f"{ours} evaluate <(cat {a}) <(cat {b}) -m mrr", TMPDIR=str(tmp_path))
+    assert (piped.returncode, piped.stdout, piped.stderr) == (0, named.stdout, b"")
+    assert [*tmp_path.iterdir()] == []
+    mixed = in_bash(f"cat {b} | {ours} evaluate <(cat {a}) - -m mrr")
+    assert (mixed.returncode, mixed.stdout, mixed.stderr) == (0, named.stdout, b"")
+    two = in_bash(f"{ours} evaluate {a} <(cat {b}) <(cat {other}) -m mrr -f csv")
+    values = program("evaluate", qrels, run, run.with_name("tfidf.trec"), "-m", "mrr", "-f", "csv")
+    means = [[row.split(b",")[2] for row in out.stdout.splitlines()[1:]] for out in (two, values)]
+    assert sorted(means[0]) == sorted(means[1])
+    assert len(means[0]) == 2
+
+
+def test_a_named_pipe_is_told_by_its_name_and_its_suffix_says_the_format(
+    qrels: Path, run: Path, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "run.jsonl"
+    os.mkfifo(pipe)
+    quoted, ours = shlex.quote(str(pipe)), shlex.join(PROGRAM)
+    row = '{"query_id": "q1", "doc_id": "a"}'
+    found = in_bash(f"echo '{row}' > {quoted} & {ours} evaluate {shlex.quote(str(qrels))} {quoted}")
+    assert found.returncode == 2
+    assert b"'score'" in found.stderr
+    assert b"evalframe-" not in found.stderr

@@ -74,7 +74,8 @@ def test_values_stand_beside_those_of_the_other_queries(report: Report) -> None:
     for row in report.per_query.iter_rows(named=True):
         values = report.query(row["query_id"]).values
         assert values["metric"].to_list() == METRICS
-        for metric, value, mean, share in values.rows():
+        for metric, value, mean, how, share in values.rows():
+            assert how == "mean"
             others = report.per_query[metric].to_list()
             better = [x < value if metric == "unjudged@50" else x > value for x in others]
             assert value == row[metric]
@@ -87,11 +88,87 @@ def test_a_query_of_one_system_is_held_against_that_system(systems: Report) -> N
     alone = systems.per_query.filter(system="minilm")
     assert looked.system == "minilm"
     assert looked.values["value"].to_list() == list(alone.filter(query_id="q18").row(0)[2:])
-    assert looked.values["mean"][0] == alone["ndcg@10"].mean()
+    assert looked.values["overall"][0] == alone["ndcg@10"].mean()
     with pytest.raises(OptionError, match="the run has the systems"):
         systems.query("q18")
     with pytest.raises(OptionError, match=r"no query 'q99': did you mean"):
         systems.query("q99", system="bm25")
+
+
+def test_a_system_is_refused_where_there_is_none(report: Report) -> None:
+    for look in (report.query, report.documents):
+        with pytest.raises(OptionError, match="system='bm25': the run has no column `system`"):
+            look("q18", system="bm25")
+
+
+def test_values_stand_beside_what_the_report_prints() -> None:
+    """The geometric mean and the sum, where these are the metric's own, and of this system."""
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    runs = {"one": {"q1": ["a"], "q2": ["x", "a"]}, "two": {"q1": ["a"], "q2": ["a", "x", "y"]}}
+    metrics = ["mrr", "gm_map", "num_ret"]
+    both = evf.evaluate(qrels, runs, metrics)
+    for system, sizes in (("one", 3), ("two", 4)):
+        values = both.query("q2", system=system).values.select("metric", "overall", "how")
+        printed = both.summary.filter(system=system).select("metric", "value", "how")
+        assert values.rows() == printed.rows()
+        assert values.row(2) == ("num_ret", sizes, "sum")
+    alone = evf.evaluate(qrels, runs["one"], metrics).query("q2").values
+    assert alone.row(1)[1:4] == (0.5, pytest.approx(0.5**0.5), "geometric_mean")
+
+
+@pytest.mark.parametrize(
+    "kind", ["frame", "lazy", "columns", "dicts", "generator", "pandas", "parquet", "jsonl"]
+)
+def test_slices_need_no_texts(kind: str, tmp_path: Path) -> None:
+    report = evf.evaluate({"1": {"a": 1}, "2": {"a": 1}}, {"1": ["a"], "2": ["x", "a"]}, ["mrr"])
+    frame = pl.DataFrame({"query_id": [1, 2], "level": ["easy", "hard"]})
+    frame.write_parquet(tmp_path / "queries.parquet")
+    frame.write_ndjson(tmp_path / "queries.jsonl")
+    queries = {
+        "frame": lambda: frame,
+        "lazy": frame.lazy,
+        "columns": lambda: frame.to_dict(as_series=False),
+        "dicts": frame.to_dicts,
+        "generator": lambda: iter(frame.to_dicts()),
+        "pandas": frame.to_pandas,
+        "parquet": lambda: tmp_path / "queries.parquet",
+        "jsonl": lambda: tmp_path / "queries.jsonl",
+    }[kind]
+    found = report.slices("level", queries()).select("level", "n", "mean")
+    assert found.rows() == [("easy", 1, 1.0), ("hard", 1, 0.5)]
+    joined = report.join(queries())
+    assert joined.columns == ["query_id", "mrr", "level"]
+    assert joined["level"].to_list() == ["easy", "hard"]
+
+
+def test_queries_without_texts_are_checked_as_others_are() -> None:
+    report = evf.evaluate({"1": {"a": 1}}, {"1": ["a"]}, ["mrr"])
+    with pytest.raises(FrameError, match="more than once"):
+        report.join(pl.DataFrame({"query_id": ["1", "1"], "level": ["a", "b"]}))
+    with pytest.raises(ColumnError, match="'query_id'"):
+        report.join(pl.DataFrame({"level": ["a", "b"]}))
+
+
+@pytest.mark.parametrize("rows", [-1, 2.5, "x", True])
+def test_rows_are_a_whole_number(report: Report, rows: typing.Any) -> None:
+    for write in (report.to_markdown, report.to_latex):
+        with pytest.raises(OptionError, match=r"rows=.* must be a whole number, 0 or more"):
+            write(rows=rows)
+
+
+def test_more_is_asked_for_than_there_is(report: Report) -> None:
+    assert report.worst("mrr", 10**20).height == report.per_query.height
+
+
+def test_of_many_systems_the_counts_are_cut_and_counted() -> None:
+    runs = {f"s{n:03}": {"q": ["a"]} for n in range(300)}
+    report = evf.evaluate({"q": {"a": 1}}, runs, ["mrr"])
+    lines = repr(report).splitlines()
+    assert len(lines) == 2 + 60 + 1 + 60 + 1 + 1
+    assert lines[-3].startswith("s059: queries in qrels 1")
+    assert lines[-2] == "… and 240 more rows of counts"
+    assert "… and 295 more rows of counts" in report.to_markdown(rows=5)
+    assert report.to_latex(rows=None).count("% s") == 300
 
 
 def test_texts_are_found_where_they_are(report: Report, handbook: Path) -> None:

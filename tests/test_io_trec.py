@@ -321,7 +321,7 @@ def test_subtopics_are_written_and_read_back(tmp_path: Path, suffix: str) -> Non
 def test_subtopics_that_would_be_lost_are_refused(tmp_path: Path) -> None:
     schema = ["query_id", "doc_id", "relevance", "subtopic"]
     frame = pl.DataFrame(SUBTOPIC_ROWS, schema=schema, orient="row")
-    with pytest.raises(OptionError, match="no place for subtopics"):
+    with pytest.raises(OptionError, match="no place for 'subtopic'"):
         write_qrels(frame, tmp_path / "qrels.json")
     with pytest.raises(RowError, match="cannot hold"):
         write_qrels(frame.with_columns(subtopic="a " + pl.col("subtopic")), tmp_path / "qrels.trec")

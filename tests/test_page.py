@@ -9,9 +9,19 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import evalframe as evf
-from evalframe.page import document, paragraph, section, table, write_table
+from evalframe.cli import app
+from evalframe.page import (
+    document,
+    listed,
+    paragraph,
+    section,
+    table,
+    text_block,
+    write_table,
+)
 from evalframe.page.style import STYLE
 from evalframe.report import Report
 from evalframe.tables import cells_of
@@ -428,3 +438,89 @@ def test_every_text_can_be_read_in_light_and_in_dark() -> None:
         for text, ground in pairs:
             lighter, darker = sorted((luminance(colours[text]), luminance(colours[ground])))[::-1]
             assert (lighter + 0.05) / (darker + 0.05) >= 4.5, (text, ground)
+
+
+def test_a_chart_that_fails_is_a_sentence_and_the_page_is_whole(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise TypeError("no such field\nand a long story")
+
+    monkeypatch.setattr("evalframe.report.as_page.curves", broken)
+    page = checked(report.to_html())
+    wanted = "Metrics by cut-off: could not be drawn (TypeError: no such field)"
+    assert wanted in page.visible
+    assert page.visible.count("could not be drawn") == 1
+    assert sum(tag == "figure" for tag, _ in page.tags) == len(report.how)
+    assert page.one("Metrics over all queries")
+
+
+def test_a_failing_drawing_is_no_failed_gate(
+    handbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> str:
+        raise ValueError("no fonts")
+
+    monkeypatch.setattr("evalframe.page.charts.svg", broken)
+    files = [str(handbook / "qrels/test.tsv"), str(handbook / "runs/bm25.parquet")]
+    words = ["evaluate", *files, "-m", "mrr", "--html", str(tmp_path / "r.html")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert "mrr of each query: could not be drawn" in (tmp_path / "r.html").read_text()
+
+
+def test_signs_that_no_page_may_hold_are_spelt_out() -> None:
+    bad = "\x00\x1b[31m\x85"
+    qrels = {f"q{bad}": {f"d{bad}": 1, f"m{bad}": 1}}
+    runs = {f"s{bad}": {f"q{bad}": [f"d{bad}"]}, f"t{bad}": {f"q{bad}": [f"x{bad}"]}}
+    texts = {"queries": {f"q{bad}": f"why{bad}"}}
+    both = evf.evaluate(qrels, runs, ["mrr"])
+    alone = evf.evaluate(qrels, runs[f"s{bad}"], ["mrr"])
+    compared = evf.compare(qrels, runs, ["mrr"])
+    pages = [
+        alone.to_html(corpus={f"d{bad}": f"text{bad}"}, title=f"A{bad}", **texts),
+        both.to_html(**texts),
+        compared.to_html(**texts),
+        document(f"t{bad}", f"l{bad}", [section("s", text_block("x", bad), listed("y", [bad]))]),
+    ]
+    for page in pages:
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
+        assert r"\x00\x1b[31m\x85" in checked(page).visible
+    assert checked(pages[0]).summaries[0].startswith(r"q\x00\x1b[31m\x85 mrr 1.0000")
+    looked = both.query(f"q{bad}", system=f"s{bad}", **texts)
+    for shown in (looked._repr_html_(), repr(looked), repr(both), both._repr_html_()):
+        assert not re.search("[\x00\x1b\x85]", shown)
+
+
+def test_a_text_keeps_its_lines() -> None:
+    assert ">one\n\ttwo<" in text_block("text", "one\n\ttwo")
+
+
+def test_texts_of_which_none_is_found_are_warned_of() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}}
+    runs = {"one": {"q1": ["a"], "q2": ["x"]}, "two": {"q1": ["x"], "q2": ["a"]}}
+    report, compared = evf.evaluate(qrels, runs["one"], ["mrr"]), evf.compare(qrels, runs, ["mrr"])
+    no_query = r"none of the 2 queries that are shown has a row in the queries.*'q"
+    with pytest.warns(UserWarning, match=no_query) as told:
+        report.to_html(queries={"1": "x"})
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match=r"none of the 2 documents .* in the corpus.*'x'") as told:
+        report.to_html(corpus={"1": "x"})
+    assert told[0].filename == __file__
+    with pytest.warns(UserWarning, match=no_query) as told:
+        compared.to_html(queries={"1": "x"})
+    assert told[0].filename == __file__
+    assert "why" in report.to_html(queries={"q1": "why"}, corpus={"x": "y"})
+    assert "why" in compared.to_html(queries={"q1": "why"})
+
+
+def test_what_counted_is_one_paragraph_of_a_comparison() -> None:
+    compared = evf.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["a"]}}, ["mrr"])
+    (note,) = [text for tag, text in checked(compared.to_html()).texts if "judged_only=" in text]
+    assert note.startswith("rel=None, ")
+    assert note.endswith("depth=None, duplicates=error")
+
+
+def test_more_is_asked_of_a_page_than_there_is(report: Report) -> None:
+    compared = evf.compare({"q": {"a": 1}}, {"one": {"q": ["a"]}, "two": {"q": ["x"]}}, ["mrr"])
+    assert checked(compared.to_html(worst=10**20)).one("The greatest differences in mrr")
+    assert table(pl.DataFrame({"a": ["x"]}), "t", 10**20).count("<tr>") == 2

@@ -425,6 +425,20 @@ def test_two_by_two_loses_nobody(rows: list[dict[str, Any]], least: float) -> No
         assert crossed.samples[name].to_list() == want
 
 
+def test_two_by_two_refuses_a_threshold_that_no_value_can_have() -> None:
+    rows = [{"response": "4", "reference": "4", "hit": 3, "verdict": True}]
+    report = evf.evaluate_rag(rows, metrics=["token_f1"])
+    for samples, right in ((rows, "token_f1"), (report, "token_f1"), (rows, "verdict")):
+        for least in (2, -0.5):
+            with pytest.raises(OptionError, match=rf"right_from={least}: every value of {right}"):
+                two_by_two(samples, found="hit", right=right, right_from=least)
+    with pytest.raises(OptionError, match=r"found_from=1\.5: every value of token_recall"):
+        two_by_two(rows, found="token_recall", found_from=1.5)
+    assert two_by_two(rows, found="hit", found_from=2).table["n"].to_list() == [1, 0, 0, 0]
+    with pytest.raises(MetricError):
+        two_by_two(rows, found="hit", right="nope", right_from=2)
+
+
 def test_two_by_two_of_a_report_or_a_column() -> None:
     """A report's own values are used, and a judge's verdict may be a column."""
     rows = [

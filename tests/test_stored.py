@@ -168,3 +168,13 @@ def test_nothing_is_lost_and_other_files_are_told_apart(tmp_path: Path) -> None:
         evf.read_report(tmp_path / "bad.parquet")
     with pytest.raises(FileNotFoundError):
         evf.read_report(tmp_path / "nowhere.parquet")
+
+
+def test_a_report_without_some_of_its_rows_is_noticed(tmp_path: Path) -> None:
+    qrels, run = {"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}
+    file = tmp_path / "r.parquet"
+    evf.write_report(evf.evaluate(qrels, run, ["mrr"]), file)
+    stamp = {"evalframe": pl.read_parquet_metadata(file)["evalframe"]}
+    pl.read_parquet(file).head(1).write_parquet(file, metadata=stamp)
+    with pytest.raises(ReadError, match="2 rows were written, and 1 are there"):
+        evf.read_report(file)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from evalframe.errors import OptionError
 from evalframe.tables import (
     cells_of,
     html_table,
@@ -87,7 +88,7 @@ def test_latex_has_every_sign_of_its_own_escaped(frame: pl.DataFrame) -> None:
     for row in rows:
         plain = re.sub(r"\\text\w+\{\}|\\[{}&%$#_]", "", row.removesuffix(" \\\\"))
         assert plain.count("&") == frame.width - 1
-        assert not re.search(r"[\\{}%$#_~^]", plain)
+        assert not re.search(r"[\\{}%$#_~^<>|]", plain)
 
 
 @settings(deadline=None, max_examples=40)
@@ -143,3 +144,17 @@ def test_a_notebook_has_the_plain_table_without_great_tables(
     plain = notebook_table(frame, ["a note"])
     assert plain == html_table(frame, ["a note"])
     assert "a note" in great
+
+
+def test_latex_signs_that_the_oldest_encoding_prints_as_others() -> None:
+    table = latex_table(pl.DataFrame({"id": ["a<b>|"]}))
+    assert r"a\textless{}b\textgreater{}\textbar{} \\" in table
+
+
+@pytest.mark.parametrize("rows", [-1, 2.5, "x", True])
+@pytest.mark.parametrize(
+    "table", [text_table, markdown_table, latex_table, html_table, notebook_table]
+)
+def test_rows_that_cannot_be_counted_are_refused(table: object, rows: object) -> None:
+    with pytest.raises(OptionError, match=r"rows=.* must be a whole number, 0 or more"):
+        table(pl.DataFrame({"id": ["a"] * 9}), rows=rows)  # type: ignore[operator]

@@ -37,6 +37,8 @@ AnyReport = Report | RagReport | Comparison
 KINDS = {"report": Report, "rag_report": RagReport, "comparison": Comparison}
 HELD = "values"
 """The metadata's key under which a report keeps what is not in its rows."""
+ROWS = "rows"
+"""The key below it that says how many rows there are."""
 NUMBERS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64,
            pl.Float32, pl.Float64)  # fmt: skip
 DTYPES = {str(t): t for t in (pl.String, pl.Boolean, pl.Null, *NUMBERS)}
@@ -90,7 +92,10 @@ def write_report(
         raise OptionError(f"metadata[{taken[0]!r}]: the report itself keeps something there")
     rows, held = _taken_apart(report)
     contract = getattr(report, "contract", None)
-    facts |= {HELD: held, "contract": contract.to_dict() if contract is not None else None}
+    facts |= {
+        HELD: held | {ROWS: rows.height},
+        "contract": contract.to_dict() if contract is not None else None,
+    }
     write_frame(rows, path, kind=kind, metadata=facts, overwrite=overwrite)
 
 
@@ -277,7 +282,10 @@ def _taken_apart(report: AnyReport) -> tuple[pl.DataFrame, dict[str, Any]]:
 
 
 def _put_together(kind: str, rows: pl.DataFrame, facts: dict[str, Any], name: str) -> AnyReport:
-    held = facts[HELD]
+    held = dict(facts[HELD])
+    written = held.pop(ROWS, rows.height)
+    if rows.height != written:
+        raise ReadError(f"{written} rows were written, and {rows.height} are there")
     if kind == "rag_report":
         return RagReport(**held, per_sample=rows)
     contract = None if facts["contract"] is None else _contract(facts["contract"])

@@ -9,7 +9,10 @@ from typing import Any
 
 import polars as pl
 
+from evalframe.errors import whole_number
+
 __all__ = [
+    "CONTROL_SIGNS",
     "ROWS_SHOWN",
     "cells_of",
     "html_table",
@@ -29,9 +32,11 @@ __all__ = [
 ROWS_SHOWN = 60
 """Rows of a report's table that are printed; the rest is counted."""
 
-SIGNS = [*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-"""Signs that break a line, steer a terminal or turn the direction of what follows."""
-NAMED_SIGNS = {sign: repr(chr(sign))[1:-1] for sign in SIGNS}
+CONTROL_SIGNS = {sign: repr(chr(sign))[1:-1] for sign in (*range(0x20), *range(0x7F, 0xA0))}
+"""Signs that break a line or steer a terminal, spelt out."""
+TURNING = (*range(0x2028, 0x202F), *range(0x2066, 0x206A))
+"""Signs that turn the direction of what follows, and some that break a line."""
+NAMED_SIGNS = CONTROL_SIGNS | {sign: repr(chr(sign))[1:-1] for sign in TURNING}
 
 
 def text_table(frame: pl.DataFrame, rows: int | None = None) -> str:
@@ -71,7 +76,7 @@ def html_table(frame: pl.DataFrame, footnotes: Sequence[str] = (), rows: int | N
         return f"<tr>{''.join(cells)}</tr>"
 
     below = [*more_rows(frame, rows), *footnotes]
-    notes = "".join(f"<div><small>{html.escape(note)}</small></div>" for note in below)
+    notes = "".join(f"<div><small>{html.escape(in_one_line(note))}</small></div>" for note in below)
     body = "".join(line("td", row) for row in cells_of(frame, rows))
     head = line("th", list(map(in_one_line, frame.columns)))
     return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>{notes}"
@@ -168,7 +173,10 @@ def more_rows(frame: pl.DataFrame, rows: int | None) -> list[str]:
 
 def rows_kept(frame: pl.DataFrame, rows: int | None) -> int:
     """How many rows are shown; a single row is never cut, since its count would take its place."""
-    return frame.height if rows is None or frame.height <= rows + 1 else rows
+    if rows is None:
+        return frame.height
+    rows = whole_number("rows", rows, 0)
+    return frame.height if frame.height <= rows + 1 else rows
 
 
 def in_one_line(text: str) -> str:
@@ -221,6 +229,10 @@ LATEX = {
     **{sign: rf"\{sign}" for sign in "&%$#_"},
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
+    # In the oldest font encoding, which is the default, these are other signs.
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
 }
 
 

@@ -65,7 +65,7 @@ def rag(
     """Score RAG samples by metrics that compare words and ids; no model is asked."""
     gates = gates_of(minimum, maximum)
     asked, gates = with_gated(split_metrics(metric or DEFAULT_METRICS), gates, _same)
-    refuse_unknown_suffix(per_sample, output)
+    refuse_unknown_suffix(per_sample, output, html)
     report = evaluate_rag(samples, metrics=asked, profile=profile)  # type: ignore[arg-type]
     groups = None if by is None else report.by(*split_metrics(by))
     if per_sample is not None:

@@ -51,7 +51,7 @@ def audit(
     Exit code 0: nothing was found, or things that are good to know only (info). 1: warnings, and
     no errors. 2: the call or a file cannot be used, so that nothing was looked at. 3: errors.
     """
-    refuse_unknown_suffix(output, None)
+    refuse_unknown_suffix(output, None, html)
     found = audit_frames(qrels, run, queries, corpus, cutoffs=cutoff or CUTOFFS)
     if output is not None:
         save_rows(found, output, overwrite=overwrite)

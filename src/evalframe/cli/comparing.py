@@ -34,7 +34,7 @@ from evalframe.cli.completing import corrections, test_names
 from evalframe.cli.printing import printed_report
 from evalframe.cli.program import command, refuse
 from evalframe.cli.runs import one_run
-from evalframe.cli.saving import refuse_unknown_suffix, save_report
+from evalframe.cli.saving import refuse_texts_without_page, refuse_unknown_suffix, save_report
 from evalframe.cli.streams import say
 from evalframe.comparing import Comparison, assert_no_regression
 from evalframe.comparing import compare as compare_runs
@@ -96,7 +96,8 @@ def compare(
 ) -> None:
     """Compare runs with paired tests; with --max-drop, fail where one is worse than the first."""
     asked = split_metrics(metric or DEFAULT_METRICS)
-    refuse_unknown_suffix(None, output)
+    refuse_unknown_suffix(None, output, html)
+    refuse_texts_without_page(html, queries=queries)
     frame = one_run(runs, duplicates.value)
     if len(runs) == 1:
         frame = collected(run_frame(frame, duplicates=duplicates.value), "run")

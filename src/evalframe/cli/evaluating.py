@@ -38,7 +38,12 @@ from evalframe.cli.gating import gates_of, judge_gates, with_gated
 from evalframe.cli.printing import printed_report
 from evalframe.cli.program import command
 from evalframe.cli.runs import one_run
-from evalframe.cli.saving import refuse_unknown_suffix, save_report, save_rows
+from evalframe.cli.saving import (
+    refuse_texts_without_page,
+    refuse_unknown_suffix,
+    save_report,
+    save_rows,
+)
 from evalframe.cli.streams import say
 from evalframe.io import read_qrels
 from evalframe.metrics import parse
@@ -91,7 +96,8 @@ def evaluate(
     """Score one or more runs against judgements."""
     gates = gates_of(minimum, maximum)
     asked, gates = with_gated(split_metrics(metric or DEFAULT_METRICS), gates, parse)
-    refuse_unknown_suffix(per_query, output)
+    refuse_unknown_suffix(per_query, output, html)
+    refuse_texts_without_page(html, queries=queries, corpus=corpus)
     report = evaluate_run(
         read_qrels(qrels, subtopics=True) if subtopics else qrels,
         one_run(runs, duplicates.value),

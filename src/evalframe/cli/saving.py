@@ -14,17 +14,31 @@ from evalframe.io.parquet import write_parquet
 from evalframe.io.saving import beside
 from evalframe.stored import write_report
 
-__all__ = ["refuse_unknown_suffix", "save_report", "save_rows", "save_text"]
+__all__ = [
+    "refuse_texts_without_page",
+    "refuse_unknown_suffix",
+    "save_report",
+    "save_rows",
+    "save_text",
+]
 
 ROWS = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 REPORTS = (*ROWS, ".json", ".md", ".tex", ".html", ".txt")
+PAGES = (".html", ".htm")
 
 
-def refuse_unknown_suffix(rows: Path | None, report: Path | None) -> None:
+def refuse_unknown_suffix(rows: Path | None, report: Path | None, page: Path | None = None) -> None:
     """Refuse a name that says no format, before anything is worked out."""
-    for path, offered in ((rows, ROWS), (report, REPORTS)):
+    for path, offered in ((rows, ROWS), (report, REPORTS), (page, PAGES)):
         if path is not None and path.suffix.lower() not in offered:
             raise OptionError(f"cannot write {path}: name it {', '.join(offered)}")
+
+
+def refuse_texts_without_page(page: Path | None, **texts: Path | None) -> None:
+    """Refuse texts that nothing would show, by the option that names them."""
+    for option, path in texts.items():
+        if path is not None and page is None:
+            raise OptionError(f"--{option} gives the texts of a page: add --html PAGE.html")
 
 
 def save_rows(frame: pl.DataFrame, path: Path, *, overwrite: bool) -> None:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import typer
 
@@ -19,12 +19,13 @@ __all__ = ["complain", "say", "say_bytes", "with_standard_input"]
 
 INPUTS = ("qrels", "runs", "run", "samples", "source", "queries", "corpus", "train_qrels")
 """The arguments that are files to be read."""
+STANDARD_INPUT = Path("-")
 LONGEST_LINE = 2_000
 
 
 @contextmanager
 def with_standard_input(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Arguments with a file that holds all of standard input in the place of `-`.
+    """Arguments with a file that holds all of it in the place of `-` and of each named pipe.
 
     Readers look at a file's first bytes, and large ones are read more than once.
 
@@ -33,20 +34,22 @@ def with_standard_input(given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     OptionError
         More than one file is `-`.
     """
-    named = [name for name in INPUTS for path in _listed(given.get(name)) if str(path) == "-"]
-    if not named:
+    paths = [path for name in INPUTS for path in _listed(given.get(name)) if path is not None]
+    streams = [path for path in paths if _is_stream(path)]
+    if not streams:
         yield dict(given)
         return
-    if len(named) > 1:
+    if streams.count(STANDARD_INPUT) > 1:
         raise OptionError("only one of the files can be standard input")
     with tempfile.TemporaryDirectory(prefix="evalframe-") as folder:
-        kept = Path(folder) / "stdin"
-        with kept.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
+        kept = {
+            stream: _kept(stream, Path(folder) / str(place))
+            for place, stream in enumerate(dict.fromkeys(streams))
+        }
         try:
-            yield {name: _replaced(value, kept, name in named) for name, value in given.items()}
+            yield {**given, **{n: _replaced(given[n], kept) for n in INPUTS if n in given}}
         except EvalframeError as error:
-            error.args = (str(error).replace(str(kept), "standard input"),)
+            error.args = (_with_names_of_streams(str(error), kept),)
             raise
 
 
@@ -54,12 +57,37 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _replaced(value: Any, kept: Path, is_named: bool) -> Any:
-    if not is_named:
-        return value
-    if isinstance(value, list | tuple):
-        return [kept if str(path) == "-" else path for path in value]
+def _is_stream(path: Path) -> bool:
+    """Whether it can be read only once: standard input, or a pipe that a shell has named."""
+    return path == STANDARD_INPUT or path.is_fifo()
+
+
+def _kept(stream: Path, folder: Path) -> Path:
+    """A file of the stream's name that holds all of it."""
+    folder.mkdir()
+    if stream == STANDARD_INPUT:
+        return _copied(sys.stdin.buffer, folder / "stdin")
+    with stream.open("rb") as opened:
+        return _copied(opened, folder / stream.name)
+
+
+def _copied(stream: IO[bytes], kept: Path) -> Path:
+    with kept.open("wb") as file:
+        shutil.copyfileobj(stream, file)
     return kept
+
+
+def _replaced(value: Any, kept: Mapping[Path, Path]) -> Any:
+    if isinstance(value, list | tuple):
+        return [kept.get(path, path) for path in value]
+    return kept.get(value, value)
+
+
+def _with_names_of_streams(message: str, kept: Mapping[Path, Path]) -> str:
+    for stream, file in kept.items():
+        name = "standard input" if stream == STANDARD_INPUT else str(stream)
+        message = message.replace(str(file), name)
+    return message
 
 
 def say(text: str) -> None:

@@ -12,6 +12,7 @@ from evalframe.engine import collect
 from evalframe.inputs import queries_frame
 from evalframe.page import details, document, facts, figures, paragraph, section, table
 from evalframe.plots import differences, scatter
+from evalframe.report.lists import warn_without_texts
 
 if TYPE_CHECKING:
     from evalframe.comparing.comparison_report import Comparison
@@ -79,7 +80,7 @@ def _won(compared: Comparison, n: int, queries: Any) -> list[str]:
     charts[f"{metric}, {first[0]} and {first[1]}"] = partial(scatter, compared, metric, *first)
     left_out = len(pairs) - PAIRS
     more = [paragraph(f"… and {left_out} more pairs", kind="more")] if left_out > 0 else []
-    texts = None if queries is None else _texts(queries)
+    texts = None if queries is None else _texts(compared, queries)
     named = [_most(compared, metric, a, b, n, texts) for a, b in pairs[:PAIRS]] if n else []
     return [figures(charts), *named, *more]
 
@@ -90,7 +91,7 @@ def _most(
     """The queries of a pair that differ most."""
     found = compared.by_query(metric, a, b)
     wins = found["winner"].drop_nulls()
-    shown = found.filter(pl.col("winner").is_not_null()).head(n)
+    shown = found.filter(pl.col("winner").is_not_null()).head(min(n, found.height))
     if texts is not None and "query_id" in shown.columns:
         shown = shown.join(texts, on="query_id", how="left", maintain_order="left")
     won = f"{(wins == a).sum()} to {(wins == b).sum()}, {found.height - wins.len()} ties"
@@ -114,8 +115,13 @@ def _values(compared: Comparison) -> str:
     return details(f"{values.height:,} rows", table(values, "Values of each query", VALUES))
 
 
-def _texts(queries: Any) -> pl.DataFrame:
-    return collect(queries_frame(queries).lazy().select("query_id", "text"))
+def _texts(compared: Comparison, queries: Any) -> pl.DataFrame:
+    texts = collect(queries_frame(queries).lazy().select("query_id", "text"))
+    keys = compared.aligned.keys
+    if "query_id" in keys.columns:
+        found = texts.join(keys, on="query_id", how="semi")
+        warn_without_texts(keys["query_id"], found, "queries", "queries", level=6)
+    return texts
 
 
 def _note(text: str) -> str:

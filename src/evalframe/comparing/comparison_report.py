@@ -291,7 +291,8 @@ class Comparison:
         path
             The file; without it, the page is given back as text.
         queries
-            Where the texts of the queries are (frame, dict, path).
+            Where the texts of the queries are (frame, dict, path). A warning says where none is
+            found.
         worst
             How many queries of each pair are named: those that differ most by the first metric.
         title
@@ -304,7 +305,8 @@ class Comparison:
         FileExistsError
             Something is there and `overwrite` is not set.
         """
-        page = page_of(self, title, self.notes, whole_number("worst", worst, 0), queries)
+        notes = notes_of(self, width=None)
+        page = page_of(self, title, notes, whole_number("worst", worst, 0), queries)
         if path is None:
             return page
         write_document(page, path, overwrite=overwrite)

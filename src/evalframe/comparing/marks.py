@@ -52,8 +52,11 @@ def marked_table(compared: Comparison, cell: Callable[[str, str, bool], str]) ->
     return pl.DataFrame(columns)
 
 
-def notes_of(compared: Comparison) -> list[str]:
-    """What the marks mean, how was tested, who was paired, and what counted."""
+def notes_of(compared: Comparison, width: int | None = WIDTH) -> list[str]:
+    """What the marks mean, how was tested, who was paired, and what counted.
+
+    What counted is broken into lines of a width, where there is one.
+    """
     notes = []
     if len(compared.systems) > 1:
         marks = (
@@ -66,7 +69,7 @@ def notes_of(compared: Comparison) -> list[str]:
     notes += note_of_arithmetic_means(compared.metrics)
     if compared.contract is not None:
         contract = ", ".join(f"{k}={v}" for k, v in compared.contract.to_dict().items())
-        notes += wrap(contract, WIDTH)
+        notes += [contract] if width is None else wrap(contract, width)
     return notes
 
 

@@ -141,7 +141,8 @@ def write_qrels(
     RowError
         The format cannot hold an id as it is.
     OptionError
-        The format cannot hold subtopics (`.json`), or the suffix names no format.
+        The format cannot hold a column (`.json`: subtopics, ranks that are not the order of rows,
+        further columns of queries), or the suffix names no format.
     """
     write_kind(qrels, path, "qrels", overwrite=overwrite)
 

@@ -25,6 +25,7 @@ from evalframe.io.lines import (
     report_texts,
 )
 from evalframe.io.positions import is_number, is_whole, positions
+from evalframe.io.separators import are_trec
 
 __all__ = ["Table", "read_table", "scan_table", "sniff_table"]
 
@@ -67,6 +68,8 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
         if len(cells) > 1 and _names_columns(shape, cells, columns):
             return _table(source, shape, mark, cells, columns, header=True)
     mark = next((m for m in MARKS[:3] if len(_cut(lines[0], m)) > 1), "\t")
+    if kind in ("qrels", "run") and mark in ",;" and are_trec(kind, lines, mark):
+        return None
     width = len(_cut(lines[0], mark))
     if columns and set(columns.values()) <= {f"column_{i}" for i in range(width)}:
         names = [f"column_{i}" for i in range(width)]

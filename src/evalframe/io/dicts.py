@@ -206,7 +206,7 @@ def _numeric(numbers: list[Any], kind: str, column: str) -> pl.Series:
         return values.cast(pl.Float64)
     if not values.dtype.is_numeric():
         raise ColumnError(
-            f"the values of the {kind} are {values.dtype}, for example {numbers[0]!r}; "
+            f"the values of the {kind} are {values.dtype}, for example {numbers[0]!r:.80}; "
             f"numbers are wanted: {{query_id: {{doc_id: {column}}}}}"
         )
     return values
@@ -261,7 +261,8 @@ def _is_list_of_ids(value: Any) -> bool:
 def _iterable(query: Any, value: Any, kind: str) -> Iterable[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ColumnError(
-            f"{kind} of query {query!r}: {value!r} stands where {{doc_id: number}} is wanted"
+            f"{kind} of query {query!r:.80}: {value!r:.80} stands where "
+            "{doc_id: number} is wanted"
             + (", or a list of doc_ids, best first" if kind == "run" else "")
         )
     return value
@@ -272,7 +273,8 @@ def _refuse_no_pairs(query: Any, pairs: list[Any], kind: str) -> None:
     if bad or kind != "run":
         shown = bad[0] if bad else pairs
         raise ColumnError(
-            f"{kind} of query {query!r}: {shown!r} stands where {{doc_id: number}} is wanted"
+            f"{kind} of query {query!r:.80}: {shown!r:.80} stands where "
+            "{doc_id: number} is wanted"
             + (", or a list of (doc_id, score)" if kind == "run" else "")
         )
 
@@ -289,7 +291,7 @@ def _id(value: Any, kind: str) -> str:
 def _refuse_other(values: Iterable[Any], kind: str, wanted: str) -> None:
     for value in values:
         if value is not None and not isinstance(value, str):
-            raise ColumnError(f"{kind}: {value!r} stands where a text is wanted: {wanted}")
+            raise ColumnError(f"{kind}: {value!r:.80} stands where a text is wanted: {wanted}")
 
 
 def _texts(*names: str) -> dict[str, Any]:

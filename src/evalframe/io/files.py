@@ -144,12 +144,14 @@ def each(source: Source) -> list[Source]:
     The files of a pattern may have other headers, compressions and layouts than the first of them.
     Of a URI with a pattern, the names are asked for first.
     """
+    asked = source.asked or source.name
     if source.remote:
         paths = _matching(source) if glob.has_magic(source.name) else source.paths
-        return [replace(source, name=path, paths=(path,)) for path in paths]
+        return [replace(source, name=path, paths=(path,), asked=asked) for path in paths]
     if len(source.paths) == 1:
-        return [replace(source, name=source.paths[0])]
-    return [_looked_into(path, source.storage_options) for path in source.paths]
+        return [replace(source, name=source.paths[0], asked=asked)]
+    found = [_looked_into(path, source.storage_options) for path in source.paths]
+    return [replace(part, asked=asked) for part in found]
 
 
 def look_through(path: str, separator: bytes) -> Marks:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,7 @@ from evalframe.io import cbor
 from evalframe.io.dicts import corpus_from_dict, qrels_from_dict, queries_from_dict, run_from_dict
 from evalframe.io.files import Source, decompressed, fetching, with_head
 from evalframe.io.json_lines import line_records, read_json_lines, scan_json_lines
-from evalframe.io.json_values import as_frame, loads, text_of
+from evalframe.io.json_values import HALF, as_frame, is_halved, loads, text_of
 from evalframe.io.lines import OnBadLine, cut
 from evalframe.io.sample_records import known_columns, records_of_columns
 
@@ -46,10 +47,11 @@ def read_json(
     """
     source = with_head(source)
     if kind == "samples":
-        return _samples(_sample_records(source, on_bad_line), columns, repeats)
+        return _samples(_sample_records(source, columns, on_bad_line), columns, repeats)
     if _is_lines(source, kind):
         return read_json_lines(source, kind, columns, on_bad_line)
-    return pl.concat([_whole(path, source, kind) for path in source.paths], how="diagonal")
+    frames = [_whole(path, source, kind, columns) for path in source.paths]
+    return pl.concat(frames, how="diagonal")
 
 
 def scan_json(
@@ -69,7 +71,7 @@ def read_cbor(source: Source, kind: Kind) -> pl.DataFrame:
         value = cbor.decode(decompressed(path, "lz4", twice=True), path)
         if not isinstance(value, Mapping):
             raise ReadError(f"{path}: no nested dicts in this LZ4 file")
-        frames.append(_from_value(value, path, kind))
+        frames.append(_from_value(value, path, kind, {}))
     return pl.concat(frames, how="diagonal")
 
 
@@ -78,11 +80,12 @@ def _is_lines(source: Source, kind: Kind) -> bool:
     head = source.head.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip()
     if head.startswith("["):
         return False
+    named = {"jsonl", "ndjson"} & {*Path(source.paths[0].lower()).name.split(".")}
     try:
         _, end = json.JSONDecoder().raw_decode(head)
     except (ValueError, RecursionError):
-        return _is_long_record(head, kind)
-    return bool(head[end:].strip())
+        return (bool(named) and "\n" not in head) or _is_long_record(head, kind)
+    return bool(head[end:].strip()) or (bool(named) and "\n" not in head[:end])
 
 
 def _is_long_record(head: str, kind: Kind) -> bool:
@@ -95,29 +98,34 @@ def _is_long_record(head: str, kind: Kind) -> bool:
     return not nested or nested.group(1) in known
 
 
-def _is_record(value: Mapping[str, Any], kind: Kind) -> bool:
+def _is_record(value: Mapping[str, Any], kind: Kind, columns: Mapping[str, str]) -> bool:
     """Whether an object's keys are those of a row (or of columns), not ids."""
+    if columns and {*columns.values()} <= value.keys():
+        return True
     shape = KINDS[kind]
     found = find_columns(shape, [*value], {})
     needed = [column for column in shape.required if column != "score" or "rank" not in found]
     return bool(found) and all(column in found for column in needed)
 
 
-def _sample_records(source: Source, on_bad_line: OnBadLine) -> list[Any]:
+def _sample_records(
+    source: Source, columns: Mapping[str, str], on_bad_line: OnBadLine
+) -> list[Any]:
     if _is_lines(source, "samples"):
         return line_records(source, on_bad_line)
-    return [row for path in source.paths for row in _sample_rows(_value_in(path, source), path)]
+    values = [(_value_in(path, source), path) for path in source.paths]
+    return [row for value, path in values for row in _sample_rows(value, path, columns)]
 
 
-def _sample_rows(value: Any, path: str) -> list[Any]:
+def _sample_rows(value: Any, path: str, columns: Mapping[str, str]) -> list[Any]:
     """The records in a JSON value: itself, its columns, or the list of them that it holds."""
     if isinstance(value, list):
         return value
     if not isinstance(value, Mapping) or not value:
         raise ReadError(f"{path}: an object or a list of objects is wanted, not {cut(repr(value))}")
-    if _is_record(value, "samples"):
-        columns = all(isinstance(held, list) for held in value.values())
-        return records_of_columns(value) if columns else [value]
+    if _is_record(value, "samples", columns):
+        by_column = all(isinstance(held, list) for held in value.values())
+        return records_of_columns(value) if by_column else [value]
     lists = [v for v in value.values() if isinstance(v, list) and v and isinstance(v[0], Mapping)]
     return lists[0] if lists else [value]
 
@@ -128,9 +136,9 @@ def _samples(rows: list[Any], columns: Mapping[str, str], repeats: bool) -> pl.D
     return known.hstack(as_frame(rest, {}).get_columns()) if any(rest) else known
 
 
-def _whole(path: str, source: Source, kind: Kind) -> pl.DataFrame:
+def _whole(path: str, source: Source, kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:
     """A file that is one JSON value."""
-    return _from_value(_value_in(path, source), path, kind)
+    return _from_value(_value_in(path, source), path, kind, columns)
 
 
 def _whole_text(path: str, source: Source) -> str:
@@ -142,23 +150,26 @@ def _whole_text(path: str, source: Source) -> str:
 
 
 def _value_in(path: str, source: Source) -> Any:
+    text = _whole_text(path, source)
+    if is_halved(text):
+        raise ReadError(f"{path}: a text in this JSON holds {HALF}")
     try:
-        return loads(_whole_text(path, source))
+        return loads(text)
     except ValueError as error:
         if isinstance(error, ReadError):
-            raise
+            raise ReadError(f"{path}: {error}") from error
         raise ReadError(f"{path}: this JSON is damaged or cut short: {error}") from error
     except RecursionError as error:
         raise ReadError(f"{path}: this JSON is nested too deeply") from error
 
 
-def _from_value(value: Any, path: str, kind: Kind) -> pl.DataFrame:
+def _from_value(value: Any, path: str, kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:
     """A list of records, one record, a dict of columns, `{"data": [records]}`, or nested dicts."""
     if isinstance(value, list):
         return _from_records(value, path)
     if not value:
         raise ReadError(f"{path}: an empty JSON object")
-    if _is_record(value, kind):
+    if _is_record(value, kind, columns):
         if all(isinstance(v, list) for v in value.values()):
             return as_frame(records_of_columns(value), {})
         return _from_records([value], path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from evalframe.engine import batches, collect
 from evalframe.errors import ReadError
 from evalframe.frames import find_columns
 from evalframe.io.files import Source
-from evalframe.io.json_values import as_frame, loads, text_of
+from evalframe.io.json_values import HALF, are_halved, as_frame, is_halved, loads, text_of
 from evalframe.io.lines import FAULTS, SHOWN, OnBadLine, explained, report_texts
 from evalframe.io.positions import is_number
 
@@ -32,7 +32,8 @@ def read_json_lines(
     ids = _ids(source, kind, columns)
     try:
         frame = collect(_plan(source, overrides=ids), "in-memory")
-        if not frame.select(_misfit(frame.schema, kind, columns).any()).item():
+        misfit = frame.select(_misfit(frame.schema, kind, columns).any()).item()
+        if not misfit and not _any_halved(source):
             return frame
     except OSError as error:
         raise explained(source, error) from error
@@ -59,7 +60,7 @@ def scan_json_lines(
         raise explained(source, error) from error
     if look.total:
         texts = [(source.name, at, line) for at, line in look.bad]
-        report_texts(source, texts, _wanted(kind), on_bad_line, look.total)
+        report_texts(source, texts, _wanted(kind, texts), on_bad_line, look.total)
     if look.schema is None:
         needed = _needed(source, kind, columns)
         return as_frame(line_records(source, None, needed, kind), ids).lazy()
@@ -89,7 +90,7 @@ def line_records(
             else:
                 bad.append((path, number, line))
     if bad and on_bad_line is not None:
-        report_texts(source, bad, _wanted(kind), on_bad_line)
+        report_texts(source, bad, _wanted(kind, bad), on_bad_line)
     if not records:
         raise ReadError(f"{source.name}: no line of it is a JSON object")
     return records
@@ -102,7 +103,15 @@ def _lines_of(path: str, source: Source) -> Iterator[str]:
     return iter(lines.to_list())
 
 
+def _any_halved(source: Source) -> bool:
+    """Whether a line holds half a character, in place of which Polars gives a NUL."""
+    lines = pl.scan_lines(source.target, **source.options)
+    return bool(collect(lines.select(are_halved(pl.col("line")).any())).item())
+
+
 def _record(line: str) -> dict[str, Any] | None:
+    if is_halved(line):
+        return None
     try:
         record = loads(line.removeprefix("\ufeff"))
     except (ValueError, RecursionError):
@@ -127,10 +136,11 @@ def _is_number(value: Any) -> bool:
     return is_number(value) if isinstance(value, str) else isinstance(value, int | float)
 
 
-def _wanted(kind: Kind) -> str:
+def _wanted(kind: Kind, bad: Sequence[tuple[str, int, str]]) -> str:
     required = [column for column in KINDS[kind].required if column != "text"]
     what = f" with {', '.join(required)}" if required else ""
-    return f"each should be one JSON object{what}"
+    halved = f"; a text holds {HALF}" if any(is_halved(line) for _, _, line in bad) else ""
+    return f"each should be one JSON object{what}{halved}"
 
 
 @dataclass
@@ -159,6 +169,8 @@ def _looked_through(
     for some in batches(lines.filter(pl.col("line").str.contains(r"\S")), LOOKED_AT):
         text = some["line"].str.join("\n").item().encode()
         try:
+            if some.select(are_halved(pl.col("line")).any()).item():
+                raise pl.exceptions.ComputeError(HALF)
             frame = pl.read_ndjson(
                 io.BytesIO(text), schema_overrides=dict(ids), infer_schema_length=None
             )
@@ -246,7 +258,7 @@ def _keys(source: Source) -> list[str]:
     for line in source.lines()[:100]:
         try:
             record = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(record, Mapping):
             keys.update(dict.fromkeys(record))

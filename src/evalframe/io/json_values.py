@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,12 @@ import polars as pl
 from evalframe.errors import ReadError
 from evalframe.io.files import Source, decompressed
 
-__all__ = ["as_frame", "loads", "text_of"]
+__all__ = ["HALF", "are_halved", "as_frame", "is_halved", "loads", "text_of"]
+
+HALF = "half a character (a lone surrogate), which no frame and no file can hold"
+HALVES = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+"""Escapes that are half a character each: two of them make one."""
+PAIRS = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 
 
 def text_of(path: str, source: Source) -> str:
@@ -27,6 +33,19 @@ def text_of(path: str, source: Source) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ReadError(f"{path}, line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def is_halved(text: str) -> bool:
+    """Whether JSON text holds an escape for half a character, without the other half."""
+    if not re.search(HALVES, text):
+        return False
+    return bool(re.search(HALVES, re.sub(PAIRS, "", text.replace("\\\\", ""))))
+
+
+def are_halved(lines: pl.Expr) -> pl.Expr:
+    """`is_halved` for a column of lines."""
+    bare = lines.str.replace_all("\\\\", "", literal=True).str.replace_all(PAIRS, "")
+    return lines.str.contains(HALVES) & bare.str.contains(HALVES)
 
 
 def loads(text: str) -> Any:

@@ -35,6 +35,8 @@ FAULTS = (pl.exceptions.ComputeError, pl.exceptions.SchemaError)
 
 SHOWN = 10
 WIDEST = 160
+LONGEST = 400
+"""Characters of another library's message that are shown."""
 
 
 class SkippedLinesWarning(UserWarning):
@@ -160,4 +162,4 @@ def _undecodable(source: Source) -> ReadError | None:
 
 def first_line(error: Exception) -> str:
     """The first line of an error's text: Polars adds advice that is not for our users."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    return (str(error).splitlines() or [type(error).__name__])[0][:LONGEST]

@@ -7,22 +7,22 @@ it, and whatever the writer adds (a report adds its contract). Other tools pass 
 from __future__ import annotations
 
 import glob
-import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import polars as pl
 
+from evalframe.columns import KINDS, QRELS, RUN, Kind
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, OptionError, ReadError
+from evalframe.errors import ColumnError, EmptyError, OptionError, ReadError, one_of, whole_number
+from evalframe.frames import find_columns
 from evalframe.io.files import Source, fetching, find, is_folder
+from evalframe.io.folders import BUCKET, folder_keys
 from evalframe.io.lines import first_line
 from evalframe.io.saving import beside, folder_beside
 
@@ -30,15 +30,15 @@ __all__ = [
     "BUCKET",
     "alike",
     "read_metadata",
+    "refuse_other_kind",
     "scan_arrow",
     "scan_parquet",
     "write_parquet",
 ]
 
-BUCKET = "query_bucket"
-"""The folder key of a frame written in buckets of its queries; never part of the frame."""
-
 KEY = "evalframe"
+OTHER_KINDS = ("frame", "report", "rag_report", "comparison", "values", "values of a bucket")
+"""What a file may hold besides the kinds that have readers of their own."""
 
 
 def write_parquet(
@@ -76,6 +76,12 @@ def write_parquet(
     ------
     FileExistsError
         Something is there and `overwrite` is not set.
+    OptionError
+        A `kind` that is not known, or `buckets` that are no whole number from 1.
+    ColumnError
+        The columns are not those of the `kind`, or of the cut.
+    EmptyError
+        A frame without rows is to be cut.
 
     Examples
     --------
@@ -86,8 +92,12 @@ def write_parquet(
     >>> read_metadata(file)["made_by"]
     'bm25'
     """
+    _refuse_kind(frame, kind)
     facts = {"kind": kind, "version": _version(), **(metadata or {})}
-    stamp = {KEY: json.dumps(facts, ensure_ascii=False)}
+    try:
+        stamp = {KEY: json.dumps(facts, ensure_ascii=False)}
+    except (TypeError, ValueError) as error:
+        raise OptionError(f"metadata cannot be written as JSON: {first_line(error)}") from error
     plan = _without_empty_objects(frame.lazy())
     if not by_system and buckets is None:
         with beside(path, overwrite=overwrite) as part:
@@ -98,6 +108,10 @@ def write_parquet(
         plan = plan.with_columns((pl.col("query_id").hash(0) % buckets).alias(BUCKET))
     with folder_beside(path, overwrite=overwrite) as folder:
         plan.sink_parquet(pl.PartitionBy(folder, key=keys), metadata=stamp, mkdir=True)
+        if not any(folder.rglob("*.parquet")):
+            raise EmptyError(
+                f"{os.fspath(path)}: the frame to cut has no rows, so there is no file to write"
+            )
 
 
 def read_metadata(
@@ -123,7 +137,9 @@ def read_metadata(
         facts = json.loads(stamp) if stamp else {}
     except (pl.exceptions.PolarsError, ValueError) as error:
         raise ReadError(f"{source.name}: its metadata is damaged: {first_line(error)}") from error
-    return dict(facts)
+    if not isinstance(facts, dict):
+        raise ReadError(f"{source.name}: its metadata is damaged: no object, but {facts!r:.80}")
+    return facts
 
 
 def alike(source: Source) -> list[Source]:
@@ -152,26 +168,44 @@ def alike(source: Source) -> list[Source]:
 
 def scan_parquet(source: Source) -> pl.LazyFrame:
     """Plan the reading of Parquet files; folder names such as `system=bm25` become a column."""
-    above, below = _folder_keys(source)
     with _readable(source, "Parquet"):
-        plan = pl.scan_parquet(
-            source.target,
-            hive_partitioning=bool(below),
-            hive_schema=dict.fromkeys((*above, *below), pl.String) if below else None,
-            **source.options,
-        )
-        plan.collect_schema()
-    return plan.drop({*above} - {*below} | ({*below} & {BUCKET})) if below else plan
+        return _by_folder(pl.scan_parquet, source)
 
 
 def scan_arrow(source: Source) -> pl.LazyFrame:
-    """Plan the reading of Arrow IPC files; the stream form is read at once."""
+    """Plan the reading of Arrow IPC files like Parquet; the stream form is read at once."""
     with _readable(source, "Arrow file"):
         if source.layout == "ipc_stream":
             return pl.concat([pl.read_ipc_stream(path) for path in source.paths]).lazy()
-        plan = pl.scan_ipc(source.target, **source.options)
-        plan.collect_schema()
-        return plan
+        return _by_folder(pl.scan_ipc, source)
+
+
+def _by_folder(scan: Callable[..., pl.LazyFrame], source: Source) -> pl.LazyFrame:
+    """A scan of which the folders below what was named are columns."""
+    above, below = folder_keys(source)
+    plan = scan(
+        source.target,
+        hive_partitioning=bool(below),
+        hive_schema=dict.fromkeys((*above, *below), pl.String) if below else None,
+        **source.options,
+    )
+    plan.collect_schema()
+    return plan.drop({*above} - {*below} | ({*below} & {BUCKET})) if below else plan
+
+
+def refuse_other_kind(source: Source, kind: Kind) -> None:
+    """Refuse a run where qrels are wanted, or the other way round, by what the file itself says."""
+    try:
+        stamp = pl.read_parquet_metadata(source.paths[0], **source.options).get(KEY)
+        held = json.loads(stamp).get("kind") if stamp else None
+    except (pl.exceptions.PolarsError, OSError, ValueError, AttributeError):
+        return
+    if {kind, held} == {"qrels", "run"}:
+        what = "a run" if held == "run" else "qrels"
+        raise ColumnError(
+            f"this file says that it holds {what}: read it with read_{held}, or name the columns "
+            "with columns={…} if it is meant"
+        )
 
 
 @contextmanager
@@ -196,11 +230,12 @@ def _together(paths: list[str]) -> str:
 
 def _schema(source: Source) -> pl.Schema:
     """The columns of one file, without those of its folders."""
-    if source.layout != "parquet":
-        return scan_arrow(source).collect_schema()
-    with _readable(source, "Parquet"):
-        plan = pl.scan_parquet(source.target, hive_partitioning=False, **source.options)
-        return plan.collect_schema()
+    scan: Callable[..., pl.LazyFrame]
+    scan, what = (
+        (pl.scan_parquet, "Parquet") if source.layout == "parquet" else (pl.scan_ipc, "Arrow file")
+    )
+    with _readable(source, what):
+        return scan(source.target, hive_partitioning=False, **source.options).collect_schema()
 
 
 def _objects(source: Source) -> tuple[str, ...]:
@@ -253,6 +288,23 @@ def _with_a_field(values: pl.Expr, dtype: pl.DataType) -> pl.Expr | None:
     return values.struct.with_fields(changed) if changed else None
 
 
+def _refuse_kind(frame: pl.DataFrame | pl.LazyFrame, kind: str) -> None:
+    """Refuse a kind that nobody reads, and qrels or a run with the columns of the other."""
+    one_of("kind", kind, (*KINDS, *OTHER_KINDS))
+    if kind != "qrels" and kind != "run":
+        return
+    shape = QRELS if kind == "qrels" else RUN
+    names = frame.collect_schema().names()
+    found = find_columns(shape, names, {})
+    is_run = kind == "qrels" and found.get("relevance") == "score" and "query_id" in names
+    if kind == "run" and "rank" in found:
+        found.setdefault("score", "")
+    missing = [column for column in shape.required if column not in found]
+    if is_run or missing:
+        lacking = "relevance" if is_run else missing[0]
+        raise ColumnError(f"kind={kind!r}: there is no column {lacking!r}; the frame has {names}")
+
+
 def _cut_keys(names: list[str], by_system: bool, buckets: int | None) -> list[str]:
     keys = ["system"] if by_system else []
     wanted = [*keys, *(["query_id"] if buckets is not None else [])]
@@ -263,20 +315,6 @@ def _cut_keys(names: list[str], by_system: bool, buckets: int | None) -> list[st
         )
     if missing:
         raise ColumnError(f"to cut the frame, {missing[0]!r} is needed; it has {names}")
-    if buckets is not None and buckets < 1:
-        raise OptionError(f"buckets={buckets} is not offered: 1 or more")
+    if buckets is not None:
+        whole_number("buckets", buckets)
     return [*keys, *([BUCKET] if buckets is not None else [])]
-
-
-def _folder_keys(source: Source) -> tuple[list[str], list[str]]:
-    """The `key=` parts of the folders that the files stand in: above what was named, and below."""
-    named = Path(source.asked or source.name).parts
-    fixed = itertools.takewhile(lambda part: not glob.has_magic(part), named)
-    depth = len(Path(*fixed).expanduser().parts)
-    above: dict[str, None] = {}
-    below: dict[str, None] = {}
-    for path in source.paths:
-        for at, part in enumerate(Path(path).parent.parts):
-            if "=" in part:
-                (above if at < depth else below)[unquote(part.split("=", 1)[0])] = None
-    return [*above], [*below]

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import Kind
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, FrameError, ReadError, RowError, one_of
+from evalframe.errors import ColumnError, FrameError, OptionError, ReadError, RowError, one_of
 from evalframe.frames import Duplicates, Frame, conform
 from evalframe.io.delimited import read_table, scan_table, sniff_table
 from evalframe.io.files import Source, each, find, with_head
+from evalframe.io.folders import folder_values, with_folders
 from evalframe.io.json import read_cbor, read_json, scan_json
 from evalframe.io.lines import OnBadLine, damaged
-from evalframe.io.parquet import alike, scan_arrow, scan_parquet
+from evalframe.io.parquet import alike, refuse_other_kind, scan_arrow, scan_parquet
 from evalframe.io.samples import flat_samples
 from evalframe.io.trec import read_trec, scan_trec
 from evalframe.io.uniting import by_house_names, united
@@ -63,6 +64,7 @@ def read_kind(
     `subtopics`, the second column of TREC qrels is their subtopic.
     """
     one_of("on_bad_line", on_bad_line, ("error", "skip"))
+    _refuse_names(columns)
     source = find(path, storage_options=storage_options)
     asked = _Asked(kind, columns or {}, duplicates, system, ranks, subtopics, on_bad_line)
     parts = _parts(source)
@@ -86,14 +88,14 @@ def scan_kind(
 ) -> pl.LazyFrame:
     """Plan the reading of a path, glob, folder or URI into a frame of a kind; see `read_kind`."""
     one_of("on_bad_line", on_bad_line, ("error", "skip"))
+    _refuse_names(columns)
     source = find(path, storage_options=storage_options)
     asked = _Asked(kind, columns or {}, system=system, subtopics=subtopics, on_bad_line=on_bad_line)
     parts = _parts(source)
     plans = []
     for part in parts:
         with _naming(part):
-            plan, settled = _scan(part, asked)
-            given = {} if settled else asked.columns
+            plan, given = _scan(part, asked)
             plan = flat_samples(plan, given) if kind == "samples" else plan
             plan = conform(plan, kind, columns=given, check_plans=check_plans and len(parts) == 1)
             plans.append(_by_subtopic(plan) if subtopics else plan)
@@ -117,6 +119,13 @@ def read_unchecked(path: PathLike, kind: Kind) -> pl.DataFrame | pl.LazyFrame:
     return united([by_house_names(frame, kind) for frame in frames], parts, kind)
 
 
+def _refuse_names(columns: object) -> None:
+    if columns is not None and not isinstance(columns, Mapping):
+        raise OptionError(
+            f"columns={columns!r:.80}: a mapping is wanted, such as {{'query_id': 'your name'}}"
+        )
+
+
 def _parts(source: Source) -> list[Source]:
     """What is read at once: a file of text, or Parquet files of one schema."""
     if source.remote:
@@ -130,8 +139,7 @@ def _checked(part: Source, asked: _Asked, *, alone: bool) -> pl.DataFrame:
     """One part as a frame of its kind. Among others, a Parquet file may have no rows."""
     kind = asked.kind
     with _naming(part):
-        frame, settled = _read(part, asked)
-        given = {} if settled else asked.columns
+        frame, given = _read(part, asked)
         try:
             frame = flat_samples(frame, given) if kind == "samples" else frame
             if frame.height == 0 and not alone:
@@ -172,7 +180,30 @@ def _second_column(qrels: pl.DataFrame) -> str:
     return "\nTREC qrels that name the subtopic in the second column: read_qrels(…, subtopics=True)"
 
 
-def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
+def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """The rows of one part with its folders' columns, and what of `columns` is not yet settled."""
+    folders, own = _folders(source, asked)
+    frame, settled = _read_file(source, own)
+    return with_folders(frame, folders, asked.columns), {} if settled else own.columns
+
+
+def _scan(source: Source, asked: _Asked) -> tuple[pl.LazyFrame, Mapping[str, str]]:
+    """`_read` as a plan."""
+    folders, own = _folders(source, asked)
+    plan, settled = _scan_file(source, own)
+    return with_folders(plan, folders, asked.columns), {} if settled else own.columns
+
+
+def _folders(source: Source, asked: _Asked) -> tuple[dict[str, str | None], _Asked]:
+    """What the folders say of a file, and what is asked of the file itself."""
+    folders = folder_values(source)
+    if asked.system and source.layout == "text":
+        folders.pop("system", None)
+    own = {column: name for column, name in asked.columns.items() if name not in folders}
+    return folders, replace(asked, columns=own)
+
+
+def _read_file(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
     """The rows of one part, and whether `columns` have been settled in reading them."""
     kind = asked.kind
     if source.layout == "json":
@@ -197,7 +228,7 @@ def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
             )
             return frame, True
     try:
-        plan, settled = _scan(source, asked)
+        plan, settled = _scan_file(source, asked)
         if kind == "qrels" or kind == "run":
             plan = conform(plan, kind, columns=asked.columns, check_plans=False)
             settled = True
@@ -208,11 +239,14 @@ def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
         raise damaged(source, error) from error
 
 
-def _scan(source: Source, asked: _Asked) -> tuple[pl.LazyFrame, bool]:
+def _scan_file(source: Source, asked: _Asked) -> tuple[pl.LazyFrame, bool]:
     """The plan of one part, and whether `columns` have been settled in it."""
     kind = asked.kind
     if source.layout == "parquet":
-        return scan_parquet(source), False
+        plan = scan_parquet(source)
+        if not asked.columns:
+            refuse_other_kind(source, kind)
+        return plan, False
     if source.layout in ("ipc", "ipc_stream"):
         return scan_arrow(source), False
     if source.layout == "json":

@@ -16,7 +16,7 @@ from evalframe.io.files import Source
 from evalframe.io.lines import cut
 from evalframe.io.positions import Positions, is_number, is_whole, positions
 
-__all__ = ["Separation", "separation"]
+__all__ = ["Separation", "are_trec", "separation"]
 
 BLANKS = " \t\r\x0b\x0c"
 ITERATION = re.compile("[Qq]?0")
@@ -65,6 +65,22 @@ def separation(
         return Separation(found, True, "\t" if fitting else "", parts["\t"] != rows)
     fits = (m for m, cut in parts.items() if cut == rows and all(len(row) == width for row in cut))
     return Separation(found, False, next(fits, ""), False)
+
+
+def are_trec(kind: str, lines: Sequence[str], mark: str) -> bool:
+    """Whether most lines are TREC's by their white space, whatever else (`mark`) may cut them."""
+    rows = [_words(line) for line in lines]
+    fitting = sum(_is_trec(kind, row) or _is_plain(kind, row, mark) for row in rows)
+    return 2 * fitting > len(rows)
+
+
+def _is_plain(kind: str, words: Sequence[str], mark: str) -> bool:
+    """Whether words are four or six columns with numbers in their places, and none ends a cell."""
+    if any(word.endswith(mark) for word in words[:-1]):
+        return False
+    if kind == "qrels":
+        return len(words) == 4 and is_number(words[3])
+    return len(words) == 6 and is_number(words[3]) and is_number(words[4])
 
 
 def _words(line: str) -> list[str]:

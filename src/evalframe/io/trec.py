@@ -20,7 +20,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.errors import ReadError, RowError, first_rows
+from evalframe.errors import OptionError, ReadError, RowError, first_rows
 from evalframe.io.files import Marks, Source, look_through
 from evalframe.io.lines import FAULTS, OnBadLine, explained, guarded, report_bad_lines
 from evalframe.io.positions import Positions
@@ -105,6 +105,8 @@ def write_trec(
         second = pl.col("subtopic") if "subtopic" in frame.columns else pl.lit("0")
         table = frame.select("query_id", second.alias("second"), "doc_id", "relevance")
     else:
+        if "system" not in frame.columns:
+            _refuse_tag(tag)
         system = pl.col("system") if "system" in frame.columns else pl.lit(tag)
         ranked = frame if "rank" in frame.columns else _ranked(frame)
         table = ranked.select(
@@ -315,6 +317,14 @@ def _columns(found: Positions, system: bool) -> list[str]:
     wanted += ["rank"] if found.ranked else []
     wanted += ["subtopic"]
     return [name for name in wanted if name in found.names]
+
+
+def _refuse_tag(tag: str) -> None:
+    if not tag or any(mark in tag for mark in (*NOT_IN_IDS, "\n")):
+        raise OptionError(
+            f"tag={tag!r:.80} cannot stand in TREC's format, which wants one word without white "
+            "space or NUL"
+        )
 
 
 def _refuse_ids(frame: pl.DataFrame) -> None:

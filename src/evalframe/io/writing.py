@@ -10,7 +10,7 @@ import polars as pl
 
 from evalframe.columns import Kind
 from evalframe.engine import collect
-from evalframe.errors import OptionError
+from evalframe.errors import FrameError, OptionError
 from evalframe.frames import conform
 from evalframe.io import dicts
 from evalframe.io.json_writing import write_json, write_jsonl
@@ -29,6 +29,12 @@ NESTED: dict[str, Any] = {
     "corpus": dicts.corpus_to_dict,
     "samples": dicts.samples_to_dicts,
 }
+HELD: dict[Kind, tuple[str, tuple[str, ...]]] = {
+    "qrels": ("{query_id: {doc_id: grade}}", ("query_id", "doc_id", "relevance")),
+    "run": ("{query_id: {doc_id: score}}", ("system", "query_id", "doc_id", "score")),
+    "queries": ("{query_id: text}", ("query_id", "text")),
+}
+"""The nested dicts that lose columns, and the columns that they hold."""
 
 
 def write_kind(
@@ -43,6 +49,11 @@ def write_kind(
 
     A lazy frame goes to Parquet as it runs; for other formats it is held in memory.
     """
+    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
+        raise FrameError(
+            f"{kind} to write are a Polars frame, and this is {type(frame).__name__}; "
+            "make it one with pl.from_pandas, pl.DataFrame or evalframe's own readers"
+        )
     suffixes = [s.lower() for s in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in (".gz", ".zst") else ""
     suffix = suffixes[-1] if suffixes else ""
@@ -59,7 +70,7 @@ def write_kind(
     elif suffix in (".jsonl", ".ndjson"):
         write_jsonl(table, path, overwrite=overwrite)
     elif suffix == ".json":
-        _refuse_subtopics(table, path)
+        _refuse_lost(table, kind, path)
         write_json(NESTED[kind](table), path, overwrite=overwrite)
     elif suffix in (".tsv", ".csv"):
         mark = "\t" if suffix == ".tsv" else ","
@@ -75,10 +86,25 @@ def write_kind(
         )
 
 
-def _refuse_subtopics(table: pl.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Refuse what `{query_id: {doc_id: grade}}` would lose."""
-    if "subtopic" in table.columns:
+def _refuse_lost(table: pl.DataFrame, kind: Kind, path: str | os.PathLike[str]) -> None:
+    """Refuse what nested dicts would lose: subtopics, ranks, all but the texts of queries."""
+    if kind not in HELD:
+        return
+    form, held = HELD[kind]
+    lost = [name for name in table.columns if name not in held]
+    if lost == ["rank"] and _are_rows(table):
+        return
+    if lost:
+        trec = "" if kind == "queries" else " or .trec"
         raise OptionError(
-            f"{os.fspath(path)}: JSON of the form {{query_id: {{doc_id: grade}}}} has no place for "
-            "subtopics; write .jsonl, .parquet, .tsv or .trec instead"
+            f"{os.fspath(path)}: JSON of the form {form} has no place for "
+            f"{', '.join(map(repr, lost))}; write .jsonl, .parquet, .tsv{trec} instead, or drop "
+            "what need not be kept"
         )
+
+
+def _are_rows(run: pl.DataFrame) -> bool:
+    """Whether the ranks of each list are 1, 2, 3 … as its rows stand, which JSON keeps."""
+    groups = [name for name in ("system", "query_id") if name in run.columns]
+    rows = pl.int_range(1, pl.len() + 1).over(groups)
+    return bool(run.select((pl.col("rank").eq_missing(rows)).all()).item())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable
 
 import polars as pl
 
 from evalframe.io.saving import beside
-from evalframe.page.parts import paragraph, table
+from evalframe.page.parts import escaped, paragraph, table
 from evalframe.page.style import STYLE
 
 __all__ = ["document", "section", "write_document", "write_table"]
@@ -36,7 +35,7 @@ def document(title: str, lede: str, sections: Iterable[str]) -> str:
     >>> "<title>A &amp; B</title>" in page, "<h2>Means</h2><p>none</p>" in page
     (True, True)
     """
-    name = html.escape(title)
+    name = escaped(title)
     return "\n".join(
         [
             "<!doctype html>",
@@ -64,7 +63,7 @@ def document(title: str, lede: str, sections: Iterable[str]) -> str:
 def section(title: str, *parts: str) -> str:
     """A headed part of the page; nothing where it has no content."""
     inside = "".join(parts)
-    return f"<section><h2>{html.escape(title)}</h2>{inside}</section>" if inside else ""
+    return f"<section><h2>{escaped(title)}</h2>{inside}</section>" if inside else ""
 
 
 def write_document(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:

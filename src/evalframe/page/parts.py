@@ -8,13 +8,36 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from evalframe.tables import cells_of, in_one_line, more_rows
+from evalframe.tables import CONTROL_SIGNS, cells_of, in_one_line, more_rows, rows_kept
 
-__all__ = ["details", "facts", "listed", "paragraph", "subheading", "table", "text_block"]
+__all__ = [
+    "UNHELD_SIGNS",
+    "details",
+    "escaped",
+    "facts",
+    "listed",
+    "paragraph",
+    "subheading",
+    "table",
+    "text_block",
+]
 
 LONG = 40
 """Characters from which a column's cells are given room to break into lines."""
 VERDICTS = ("relevant", "not relevant", "unjudged", "missed")
+UNHELD_SIGNS = {
+    sign: name for sign, name in CONTROL_SIGNS.items() if sign not in map(ord, "\t\n\r")
+}
+"""Signs that no page may hold, spelt out."""
+
+
+def escaped(text: str) -> str:
+    r"""Text as HTML; signs that no page may hold are spelt out, and lines stay lines.
+
+    >>> escaped("a\x00<b>\n")
+    'a\\x00&lt;b&gt;\n'
+    """
+    return html.escape(text.translate(UNHELD_SIGNS))
 
 
 def paragraph(text: str, *, kind: str = "") -> str:
@@ -23,7 +46,7 @@ def paragraph(text: str, *, kind: str = "") -> str:
     >>> paragraph("a < b")
     '<p>a &lt; b</p>'
     """
-    return f"<p{_class(kind)}>{html.escape(text)}</p>"
+    return f"<p{_class(kind)}>{escaped(text)}</p>"
 
 
 def subheading(text: str) -> str:
@@ -32,20 +55,20 @@ def subheading(text: str) -> str:
     >>> subheading("bm25")
     '<h3>bm25</h3>'
     """
-    return f"<h3>{html.escape(text)}</h3>"
+    return f"<h3>{escaped(text)}</h3>"
 
 
 def text_block(label: str, text: str | None) -> str:
     """A labelled text that keeps its line breaks; `none` in words where there is none."""
-    body = "<em>none</em>" if text is None else html.escape(text)
-    return f'<div class="block"><h4>{html.escape(label)}</h4><p class="kept">{body}</p></div>'
+    body = "<em>none</em>" if text is None else escaped(text)
+    return f'<div class="block"><h4>{escaped(label)}</h4><p class="kept">{body}</p></div>'
 
 
 def listed(label: str, texts: Iterable[str]) -> str:
     """A labelled, numbered list of texts."""
-    items = "".join(f'<li class="kept">{html.escape(text)}</li>' for text in texts)
+    items = "".join(f'<li class="kept">{escaped(text)}</li>' for text in texts)
     body = f"<ol>{items}</ol>" if items else '<p class="kept"><em>none</em></p>'
-    return f'<div class="block"><h4>{html.escape(label)}</h4>{body}</div>'
+    return f'<div class="block"><h4>{escaped(label)}</h4>{body}</div>'
 
 
 def facts(values: Mapping[str, object]) -> str:
@@ -55,7 +78,7 @@ def facts(values: Mapping[str, object]) -> str:
     '<dl><div><dt>depth</dt><dd>None</dd></div></dl>'
     """
     lines = (
-        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(str(value))}</dd></div>"
+        f"<div><dt>{escaped(name)}</dt><dd>{escaped(str(value))}</dd></div>"
         for name, value in values.items()
     )
     return f"<dl>{''.join(lines)}</dl>"
@@ -63,10 +86,10 @@ def facts(values: Mapping[str, object]) -> str:
 
 def details(summary: str, *parts: str, marked: str = "") -> str:
     """Parts that open on a click; what is `marked` stands before the summary, in bold."""
-    mark = f"<strong>{html.escape(marked)}</strong> " if marked else ""
+    mark = f"<strong>{escaped(in_one_line(marked))}</strong> " if marked else ""
     inside = "".join(parts)
     return (
-        f"<details><summary>{mark}{html.escape(summary)}</summary>"
+        f"<details><summary>{mark}{escaped(summary)}</summary>"
         f'<div class="inside">{inside}</div></details>'
     )
 
@@ -80,19 +103,19 @@ def table(
     the columns `below` stand in a line of their own below each row.
     """
     texts = [name for name in below if name in frame.columns]
-    under = frame.head(frame.height if rows is None else rows + 1).select(texts).rows()
+    under = frame.head(rows_kept(frame, rows)).select(texts).rows()
     frame = frame.drop(texts)
     cells = cells_of(frame, rows)
     kinds = _kinds(frame, cells)
     head = "".join(
-        f'<th scope="col"{_class(kind)}>{html.escape(in_one_line(name))}</th>'
+        f'<th scope="col"{_class(kind)}>{escaped(in_one_line(name))}</th>'
         for name, kind in zip(frame.columns, kinds, strict=True)
     )
     body = "".join(
         _row(row, frame.columns, kinds) + _texts(text, frame.width)
         for row, text in zip(cells, under or [()] * len(cells), strict=False)
     )
-    name = html.escape(caption)
+    name = escaped(caption)
     more = "".join(paragraph(line, kind="more") for line in more_rows(frame, rows))
     if not frame.height:
         more = paragraph("no rows", kind="more")
@@ -108,7 +131,7 @@ def _row(row: list[str], columns: list[str], kinds: list[str]) -> str:
     shown = []
     for place, (cell, column, kind) in enumerate(zip(row, columns, kinds, strict=True)):
         tag, scope = ("th", ' scope="row"') if place == 0 else ("td", "")
-        text = html.escape(cell)
+        text = escaped(cell)
         if column == "verdict" and cell in VERDICTS:
             text = f'<span class="verdict {_word(cell)}">{text}</span>'
         shown.append(f"<{tag}{scope}{_class(kind)}>{text}</{tag}>")
@@ -117,7 +140,7 @@ def _row(row: list[str], columns: list[str], kinds: list[str]) -> str:
 
 def _texts(texts: Sequence[str | None], width: int) -> str:
     """A row of texts: the first in bold where several follow each other."""
-    given = [html.escape(text) for text in texts if text]
+    given = [escaped(text) for text in texts if text]
     if not given:
         return ""
     if len(texts) > 1 and texts[0]:

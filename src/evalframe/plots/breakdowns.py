@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import polars as pl
 
-from evalframe.errors import ColumnError, EmptyError, MetricError, did_you_mean
+from evalframe.engine import collect
+from evalframe.errors import ColumnError, EmptyError, FrameError, MetricError, did_you_mean
 from evalframe.metrics.rag_reasons import TAKEN_OUT
 from evalframe.plots.theme import (
     BAND,
@@ -73,7 +74,7 @@ class Covered(Protocol):
         """How many samples there are."""
 
 
-def heat_map(slices: pl.DataFrame, metric: str | None = None) -> alt.LayerChart:
+def heat_map(slices: pl.DataFrame | pl.LazyFrame, metric: str | None = None) -> alt.LayerChart:
     """Means of each system on each slice of the queries, as a coloured table.
 
     Parameters
@@ -87,13 +88,14 @@ def heat_map(slices: pl.DataFrame, metric: str | None = None) -> alt.LayerChart:
     Returns
     -------
     altair.LayerChart
-        A cell for each system and slice, darker for a higher mean. The 40 best systems and the 24
-        largest slices at most; the subtitle says what is not shown.
+        A cell for each system and slice, darker for a higher mean; of several metrics, each has
+        its own scale of colour. The 40 best systems and the 24 largest slices at most; the
+        subtitle says what is not shown.
 
     Raises
     ------
-    ColumnError
-        The frame lacks a column.
+    FrameError, ColumnError
+        It is no Polars frame, or lacks a column.
     MetricError
         No such metric, or several and none was chosen.
     EmptyError
@@ -110,6 +112,13 @@ def heat_map(slices: pl.DataFrame, metric: str | None = None) -> alt.LayerChart:
     >>> [(row["slice"], row["mean"]) for row in plots.heat_map(slices).data.values]
     [('easy (3)', 0.75), ('hard (2)', 0.5)]
     """
+    if isinstance(slices, pl.LazyFrame):
+        slices = collect(slices)
+    if not isinstance(slices, pl.DataFrame):
+        raise FrameError(
+            "a heat map is made of the frame that report.slices(by=…) gave, not of "
+            f"{type(slices).__name__}"
+        )
     missing = [name for name in NEEDED if name not in slices.columns]
     by = [name for name in slices.columns if name not in BESIDE]
     if missing or not by:
@@ -130,12 +139,13 @@ def heat_map(slices: pl.DataFrame, metric: str | None = None) -> alt.LayerChart:
     title = f"{chosen[0] if len(chosen) == 1 else 'Means'} by {', '.join(by)}"
     counts = cells["n"].sort()
     n = f"{counts[0]:,}" + (f" to {counts[-1]:,}" if counts[0] != counts[-1] else "")
+    unit = "query" if counts[-1] == 1 else "queries"
     order = "; less is better" if lower else ""
+    scales = "each metric has its own scale of colour" if cells["metric"].n_unique() > 1 else ""
     gaps = "empty: no value" if cells.height < len(rows) * len(columns) else ""
     chart = _cells(cells, rows, columns, by)
-    return finished(
-        chart, title, f"mean of each slice; n = {n} queries a cell{order}", gaps, *left_out
-    )
+    told = f"mean of each slice; n = {n} {unit} a cell{order}"
+    return finished(chart, title, told, scales, gaps, *left_out)
 
 
 def coverage(report: Covered) -> alt.LayerChart:
@@ -154,6 +164,8 @@ def coverage(report: Covered) -> alt.LayerChart:
 
     Raises
     ------
+    FrameError
+        It is no report of samples.
     EmptyError
         No metric, or no sample.
     MissingExtraError
@@ -168,6 +180,11 @@ def coverage(report: Covered) -> alt.LayerChart:
     >>> [(row["reason"], row["n"]) for row in plots.coverage(report).data.values]
     [('scored', 1), ('not scored: missing reference', 1)]
     """
+    if not all(hasattr(report, held) for held in ("coverage", "reasons", "n_samples")):
+        raise FrameError(
+            "coverage is drawn of the report that evaluate_rag gave, not of "
+            f"{type(report).__name__}"
+        )
     if not report.coverage or not report.n_samples:
         raise EmptyError("the report has no metric or no sample: there is nothing to draw")
     labels = labels_of(list(report.coverage))
@@ -238,6 +255,7 @@ def _labelled(
     }
     of_row = labels_of(cells["name"].unique(maintain_order=True).to_list())
     shown = cells.select(
+        "metric",
         "name",
         "full",
         "n",
@@ -251,13 +269,13 @@ def _labelled(
 def _cells(
     cells: pl.DataFrame, rows: list[str], columns: list[str], by: list[str]
 ) -> alt.LayerChart:
-    data = rows_of(cells.to_dicts())
+    spans = {name: _span(part["mean"]) for (name,), part in cells.group_by("metric")}
+    data = rows_of([_shaded(row, *spans[row["metric"]]) for row in cells.to_dicts()])
     import altair as alt
 
     width = max(240, WIDTH - width_of(rows))
     step = min(120.0, width / len(columns))
     upright = max(map(len, columns)) * CHARACTER < step
-    low, high = _span(cells["mean"])
     with_sizes = any(name.endswith(")") for name in columns)
     title = ", ".join(map(short, by)) + (" (number of queries)" if with_sizes else "")
     base = alt.Chart().encode(
@@ -274,25 +292,29 @@ def _cells(
             alt.Tooltip("n:Q", title="queries"),
         ],
     )
-    cell = base.mark_rect(stroke="white").encode(
-        color=alt.Color(
-            "mean:Q",
-            scale=alt.Scale(domain=[low, high], range=list(BAND)),
-            legend=alt.Legend(
-                title="mean", orient="bottom", gradientLength=200, direction="horizontal"
-            ),
-        )
+    legend = alt.Legend(title="mean", orient="bottom", gradientLength=200, direction="horizontal")
+    only = next(iter(spans.values())) if len(spans) == 1 else None
+    colour = alt.Color(
+        "mean:Q" if only else "shade:Q",
+        scale=alt.Scale(domain=list(only or (0, 1)), range=list(BAND)),
+        legend=legend if only else None,
     )
-    decimals = ".2f" if max(abs(low), abs(high)) < 10 else ",.0f"
-    dark = alt.datum.mean > low + 0.7 * (high - low)
+    cell = base.mark_rect(stroke="white").encode(color=colour)
     number = base.mark_text(fontSize=11).encode(
-        text=alt.Text("mean:Q", format=decimals),
-        color=alt.condition(dark, alt.value("white"), alt.value("#222222")),
+        text="shown:N",
+        color=alt.condition(alt.datum.shade > 0.7, alt.value("white"), alt.value("#222222")),
     )
     layers = [cell, number] if step >= 30 else [cell]
     return alt.LayerChart(data=data, layer=layers).properties(
         width=alt.Step(step), height=alt.Step(28 if len(rows) <= 12 else 22)
     )
+
+
+def _shaded(row: dict[str, Any], low: float, high: float) -> dict[str, Any]:
+    """A cell with its number as it is shown, and its place between its metric's ends."""
+    decimals = ".2f" if max(abs(low), abs(high)) < 10 else ",.0f"
+    shade = (row["mean"] - low) / (high - low)
+    return {**row, "shade": shade, "shown": f"{row['mean']:{decimals}}"}
 
 
 def _span(means: pl.Series) -> tuple[float, float]:

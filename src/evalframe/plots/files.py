@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalframe.errors import MissingExtraError, OptionError
+from evalframe.errors import FrameError, MissingExtraError, OptionError
 from evalframe.io.saving import beside
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def save(chart: TopLevelMixin, path: str | os.PathLike[str], *, overwrite: bool 
     >>> file.read_text()[:4]
     '<svg'
     """
+    _require_chart(chart)
     suffix = Path(os.fspath(path)).suffix.lower()
     if suffix not in SUFFIXES:
         raise OptionError(
@@ -139,12 +141,28 @@ def _bytes_of(chart: TopLevelMixin, suffix: str) -> bytes:
     if suffix == ".json":
         return (chart.to_json(indent=2) + "\n").encode()
     _require_vl_convert()
-    return chart.to_html(inline=True).encode()
+    return chart.to_html(inline=True, json_kwds={"cls": _InScript}).encode()
+
+
+class _InScript(json.JSONEncoder):
+    """JSON that can stand in a script of a page: no name ends the script."""
+
+    def encode(self, o: Any) -> str:
+        return super().encode(o).replace("<", "\\u003c")
 
 
 def _drawn(chart: TopLevelMixin, to: Any, form: Literal["svg", "png"], **settings: Any) -> None:
+    _require_chart(chart)
     _require_vl_convert()
     chart.save(to, format=form, **settings)
+
+
+def _require_chart(chart: object) -> None:
+    if not (hasattr(chart, "to_dict") and hasattr(chart, "save")):
+        raise FrameError(
+            f"what is drawn or written is a chart of Altair, such as plots.distribution gives, "
+            f"not {type(chart).__name__}"
+        )
 
 
 def _require_vl_convert() -> None:

@@ -18,7 +18,15 @@ from evalframe.plots.theme import (
     rows_of,
     system_channels,
 )
-from evalframe.plots.values import PerQuery, Source, Values, parsed, rows_and_metrics, values_of
+from evalframe.plots.values import (
+    PerQuery,
+    Source,
+    Values,
+    most_of,
+    parsed,
+    rows_and_metrics,
+    values_of,
+)
 from evalframe.ranking.prepared import PreparedQrels
 from evalframe.scoring import Contract, listed, score
 
@@ -106,8 +114,8 @@ def precision_recall(report: Scorable, *, systems: Sequence[str] | None = None) 
     Parameters
     ----------
     report
-        A report. Where `iprec@0` to `iprec@1` are not among its metrics, its run is scored once
-        more, under the same contract.
+        A report. Where `iprec@0.0(rounding=up)` to `iprec@1.0(rounding=up)` are not all among its
+        metrics, its run is scored once more, under the same contract.
     systems
         Which systems. Without it all, or the 21 best.
 
@@ -115,7 +123,9 @@ def precision_recall(report: Scorable, *, systems: Sequence[str] | None = None) 
     -------
     altair.LayerChart
         A point for each system and recall: the mean over its queries of the highest precision at
-        that recall or beyond it.
+        that recall or beyond it. A recall is reached with the ⌊R · recall + 0.9⌋-th of R relevant
+        documents, as in textbooks and in trec_eval 9; trec_eval 10, and so `iprec@0.7` without
+        `rounding=up`, takes the nearest instead, which may lie short of it.
 
     Raises
     ------
@@ -155,17 +165,21 @@ def _with_precisions(report: Scorable) -> tuple[Source, dict[float, str]]:
     found = {}
     for name in metrics:
         read = parsed(name)
-        if read is not None and read.definition.name == "iprec" and len(read.parameters) == 1:
-            found[float(dict(read.parameters)["recall"])] = name
+        if read is not None and read.definition.name == "iprec":
+            given = dict(read.parameters)
+            recall = given.pop("recall")
+            if given == {"rounding": "up"}:
+                found[float(recall)] = name
     if set(RECALLS) <= found.keys():
         return report, {recall: found[recall] for recall in RECALLS}
-    names = {recall: f"iprec@{recall:.1f}" for recall in RECALLS}
+    names = {recall: f"iprec(rounding=up)@{recall:.1f}" for recall in RECALLS}
     try:
         qrels, run, contract = report.qrels, report.run, report.contract
     except (AttributeError, EvalframeError) as error:
         raise OptionError(
             "precision over recall needs the qrels and the run, which this report does not hold: "
-            "ask evaluate for the metrics iprec@0.0, iprec@0.1, … iprec@1.0 before it is stored"
+            f"ask evaluate for the metrics {names[0.0]}, {names[0.1]}, … {names[1.0]} before it "
+            "is stored"
         ) from error
     scored = score(qrels, run, listed(names.values(), contract.rel), contract)
     return scored.per_query, names
@@ -213,7 +227,8 @@ def _curve(
     how = {name: _how(report, name) for name in at.values()}
     rows = _points(points, shown, "cutoff", how)
     kind = how[last.metric].replace("_", " ")
-    span = axis_of([row["value"] for row in rows])
+    most = most_of(last.metric) if kind != "sum" else None
+    span = axis_of([row["value"] for row in rows], most)
     scale = {"type": "log", "domain": [min(at), max(at)]}
     axis = {
         "title": "cut-off k (documents, logarithmic)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from evalframe.errors import EmptyError, OptionError, did_you_mean
-from evalframe.plots.theme import short
+from evalframe.plots.theme import labels_of
 from evalframe.plots.values import Source, Values, values_of
 
 __all__ = ["Pair", "pair_of", "story", "winner_of"]
@@ -36,6 +36,12 @@ class Pair:
     rows: pl.DataFrame
     values: Values
     dropped: int
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What is shown for a and for b: never the same."""
+        labels = labels_of([self.a, self.b])
+        return labels[self.a], labels[self.b]
 
 
 def pair_of(source: Source, metric: str, a: str | None, b: str | None) -> Pair:
@@ -97,8 +103,9 @@ def story(pair: Pair) -> list[str]:
     won = dict(pair.rows["winner"].value_counts().rows())
     n, (mean,) = pair.rows.height, pair.rows.select(pl.mean("difference")).row(0)
     unit = pair.values.one if n == 1 else pair.values.unit
+    a, b = pair.labels
     lines = [
-        f"{short(pair.a)} is better on {won.get('a', 0):,}, {short(pair.b)} on "
+        f"{a} is better on {won.get('a', 0):,}, {b} on "
         f"{won.get('b', 0):,}, equal on {won.get('equal', 0):,} of {n:,} {unit}; "
         f"mean difference {mean:+.4f}"
     ]

@@ -22,6 +22,7 @@ from evalframe.plots.theme import (
     without_dust,
 )
 from evalframe.plots.values import Source, values_of
+from evalframe.tables import in_one_line
 
 if TYPE_CHECKING:
     import altair as alt
@@ -79,7 +80,7 @@ def distribution(
     )
     several = len(shown) > 1
     title_of_y = None if several else values.unit
-    bars = _bars(rows.to_dicts(), edges, metric, values.unit, title_of_y)
+    bars = _bars(rows.to_dicts(), edges, in_one_line(metric), values.unit, title_of_y)
     chart = _one_below_the_other(bars, list(labels_of(shown).values())) if several else _one(bars)
     summary = f"bars count {values.unit}, the line is the mean"
     if not several:

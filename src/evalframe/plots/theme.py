@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
@@ -52,6 +53,8 @@ BAND = ("#DEEBF7", "#B5D4E9", "#6BAED6", "#2171B5", "#08306B")
 WIDTH = 600
 LONGEST = 34
 """Characters of a name that an axis or a legend shows."""
+SEPARATORS = {0x2028: "\\u2028", 0x2029: "\\u2029"}
+"""Signs that end a line of a script, and so the chart that is read as one."""
 SMALLEST = 1e-300
 """What an axis cannot tell from 0."""
 CHARACTER = 6.3
@@ -75,7 +78,14 @@ def rows_of(rows: Sequence[dict[str, Any]]) -> alt.Data:
         import altair as alt
     except ImportError as error:
         raise MissingExtraError("altair", "plots") from error
-    return alt.Data(values=list(rows))  # type: ignore[no-untyped-call]
+    held = [
+        {
+            field: value.translate(SEPARATORS) if isinstance(value, str) else value
+            for field, value in row.items()
+        }
+        for row in rows
+    ]
+    return alt.Data(values=held)  # type: ignore[no-untyped-call]
 
 
 def finished(chart: Chart, title: str, *subtitle: str) -> Chart:
@@ -136,13 +146,20 @@ def short(name: str, longest: int = LONGEST) -> str:
 def labels_of(names: Sequence[str], longest: int = LONGEST) -> dict[str, str]:
     """Each name and what is shown for it; no two names are shown alike.
 
+    Of long names with the same ends, what is shown begins a little before they part.
+
     >>> labels_of(["bm25", "a" * 20 + "b" * 20], 9)
     {'bm25': 'bm25', 'aaaaaaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbbbbb': 'aaaa…bbbb'}
+    >>> alike = ["name-of-many-1-and-more-of-it", "name-of-many-2-and-more-of-it"]
+    >>> list(labels_of(alike, 12).values())
+    ['nam…y-1-and…', 'nam…y-2-and…']
     """
+    lines = list(dict.fromkeys(map(in_one_line, names)))
+    shown = _told_apart({line: short(line, longest) for line in lines}, longest)
     labels: dict[str, str] = {}
     taken: set[str] = set()
-    for name in names:
-        label = short(name, longest) or "(no name)"
+    for name in dict.fromkeys(names):
+        label = shown[in_one_line(name)] or "(no name)"
         number = 2
         while label in taken:
             end = f" ({number})"
@@ -150,6 +167,29 @@ def labels_of(names: Sequence[str], longest: int = LONGEST) -> dict[str, str]:
         labels[name] = label
         taken.add(label)
     return labels
+
+
+def _told_apart(shown: dict[str, str], longest: int) -> dict[str, str]:
+    """The same lines, with another part shown of those that were shown alike."""
+    alike: dict[str, list[str]] = {}
+    for line, label in shown.items():
+        alike.setdefault(label, []).append(line)
+    for group in alike.values():
+        if len(group) > 1:
+            pairs = zip(min(group), max(group), strict=False)
+            place = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+            shown |= _told_apart({line: _around(line, place, longest) for line in group}, longest)
+    return shown
+
+
+def _around(line: str, place: int, longest: int) -> str:
+    """A line's beginning, and what stands at a place of it and behind."""
+    head = longest // 4
+    begin = max(head, place - longest // 6)
+    start = f"{line[:head]}…" if begin > head else line[:head]
+    room = longest - len(start)
+    rest = line[begin:]
+    return start + (rest if len(rest) <= room else f"{rest[: room - 1]}…")
 
 
 def system_channels(labels: Sequence[str]) -> dict[str, Any]:
@@ -186,16 +226,22 @@ def columns_of_legend(labels: Sequence[str]) -> int:
     return max(1, min(len(labels), int(WIDTH // (widest * CHARACTER + 34))))
 
 
-def axis_of(values: Sequence[float]) -> tuple[float, float]:
+def axis_of(values: Sequence[float], most: float | None = None) -> tuple[float, float]:
     """Where an axis begins and ends: at 0, unless all values lie far from it and close together.
+
+    It does not go beyond `most`, the greatest value that there can be.
 
     >>> axis_of([0.2, 0.9]), axis_of([0.81, 0.84]), axis_of([0.0, 0.0])
     ((0.0, 1.0), (0.78, 0.86), (0.0, 1.0))
+    >>> axis_of([0.9, 1.0]), axis_of([0.9, 1.0], most=1.0)
+    ((0.875, 1.025), (0.88, 1.0))
     """
     low, high = min(values), max(values)
     if low > 0 and high - low < high / 4:
         margin = max((high - low) / 10, abs(high) / 50)
         low, high = low - margin, high + margin
+        if most is not None and max(values) <= most:
+            high = min(high, most)
     else:
         low, high = min(low, 0.0), max(high, 0.0)
         if low == high:

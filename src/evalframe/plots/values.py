@@ -26,6 +26,7 @@ __all__ = [
     "Source",
     "Values",
     "lower_is_better",
+    "most_of",
     "parsed",
     "rows_and_metrics",
     "values_of",
@@ -206,6 +207,12 @@ def lower_is_better(source: object, metric: str) -> bool:
     named: Collection[str] = getattr(source, "lower_is_better", ())
     read = parsed(metric)
     return metric in named or (read is not None and read.definition.better == "lower")
+
+
+def most_of(metric: str) -> float | None:
+    """The greatest value that a metric of the catalogue can have, where it has such."""
+    read = parsed(metric)
+    return None if read is None else read.definition.bounds[1]
 
 
 def parsed(metric: str) -> Metric | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from evalframe.plots.theme import (
     rows_of,
     short,
 )
-from evalframe.plots.values import Source
+from evalframe.plots.values import Source, most_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -84,7 +83,8 @@ def differences(
     bars = _bars_of(pair.rows, pair.values.lower)
     named = bars.height == pair.rows.height <= MOST_NAMED
     chart = _named_bars(pair, bars) if named else _numbered_bars(pair, bars)
-    title = f"{metric}: {short(pair.a)} minus {short(pair.b)}, by {pair.values.one}"
+    label_a, label_b = pair.labels
+    title = f"{metric}: {label_a} minus {label_b}, by {pair.values.one}"
     return finished(chart, title, *story(pair), *([] if named else _extremes(pair, bars)))
 
 
@@ -122,13 +122,15 @@ def scatter(
     [(1.0, 0.0, 1), (1.0, 1.0, 1)]
     """
     pair = pair_of(source, metric, a, b)
-    low, high = axis_of([*pair.rows["value_a"].to_list(), *pair.rows["value_b"].to_list()])
+    low, high = axis_of(
+        [*pair.rows["value_a"].to_list(), *pair.rows["value_b"].to_list()], most_of(metric)
+    )
     points = _points_of(pair.rows)
     crowded = points.height > MOST_POINTS
     if crowded:
         points = _squares_of(pair.rows, low, high)
     chart = _scattered(pair, points, (low, high), crowded)
-    title = f"{metric}: {short(pair.a)} and {short(pair.b)}, by {pair.values.one}"
+    title = f"{metric}: {' and '.join(pair.labels)}, by {pair.values.one}"
     grid = f"{SQUARES} × {SQUARES} squares, coloured by the number of {pair.values.unit}"
     return finished(chart, title, *story(pair), grid if crowded else "")
 
@@ -160,34 +162,32 @@ def _extremes(pair: Pair, bars: pl.DataFrame) -> list[str]:
     if bars.height < pair.rows.height:
         each = bars["queries"][0]
         lines.append(f"each of the {bars.height} bars is the mean of {each} {pair.values.unit}")
-    for name, winner in ((pair.a, "a"), (pair.b, "b")):
+    for label, winner in zip(pair.labels, "ab", strict=True):
         won = pair.rows.filter(pl.col("winner") == winner)
         most = won.sort(pl.col("difference").abs(), descending=True, maintain_order=True).head(3)
         if most.height:
             ids = ", ".join(short(query, 24) for query in most["query"])
-            lines.append(f"furthest for {short(name)}: {ids}")
+            lines.append(f"furthest for {label}: {ids}")
     return lines
 
 
 def _named_bars(pair: Pair, bars: pl.DataFrame) -> alt.Chart:
     labels = labels_of(bars["query"].to_list(), 20)
-    rows = bars.with_columns(
-        label=pl.col("query").replace_strict(labels, return_dtype=pl.String)
-    ).to_dicts()
-    data = rows_of(rows)
+    bars = bars.with_columns(label=pl.col("query").replace_strict(labels, return_dtype=pl.String))
+    data = rows_of(_told(pair, bars, "value_a", "value_b"))
     import altair as alt
 
     axis = alt.Axis(
         title=f"{pair.values.unit}, by difference", labelAngle=-90, labelOverlap=False, grid=False
     )
     x = alt.X("label:N", sort=list(labels.values()), axis=axis)
-    bar = alt.Chart(data).mark_bar(size=min(30.0, 0.8 * WIDTH / len(rows)))
+    bar = alt.Chart(data).mark_bar(size=min(30.0, 0.8 * WIDTH / bars.height))
     chart: alt.Chart = bar.encode(x=x, **_difference_channels(pair, bars))
     return chart.properties(width=WIDTH, height=280)
 
 
 def _numbered_bars(pair: Pair, bars: pl.DataFrame) -> alt.Chart:
-    data = rows_of(bars.to_dicts())
+    data = rows_of(_told(pair, bars, "value_a", "value_b"))
     import altair as alt
 
     axis = count_axis(f"{pair.values.unit}, by difference (number)", pair.rows.height)
@@ -217,8 +217,8 @@ def _difference_channels(pair: Pair, bars: pl.DataFrame) -> dict[str, Any]:
         "tooltip": [
             alt.Tooltip("query:N", title=pair.values.one),
             alt.Tooltip("queries:Q", title=pair.values.unit),
-            alt.Tooltip("value_a:Q", title=short(pair.a), format=".4f"),
-            alt.Tooltip("value_b:Q", title=short(pair.b), format=".4f"),
+            alt.Tooltip("told_a:N", title="a"),
+            alt.Tooltip("told_b:N", title="b"),
             alt.Tooltip("difference:Q", format="+.4f"),
         ],
     }
@@ -252,25 +252,25 @@ def _squares_of(rows: pl.DataFrame, low: float, high: float) -> pl.DataFrame:
 def _scattered(
     pair: Pair, points: pl.DataFrame, span: tuple[float, float], crowded: bool
 ) -> alt.LayerChart:
-    data = rows_of(points.to_dicts())
+    data = rows_of(_told(pair, points, "a", "b"))
     import altair as alt
 
     scale = alt.Scale(domain=list(span), nice=False)
-    label = labels_of([pair.a, pair.b])
+    label_a, label_b = pair.labels
 
-    def axis(name: str) -> alt.Axis:
-        shown = number_axis(f"{short(pair.values.metric)} of {label[name]}", *span)
+    def axis(label: str) -> alt.Axis:
+        shown = number_axis(f"{short(pair.values.metric)} of {label}", *span)
         shown.offset = 10
         return shown
 
     both = {
-        "x": alt.X("a:Q", scale=scale, axis=axis(pair.a)),
-        "y": alt.Y("b:Q", scale=scale, axis=axis(pair.b)),
+        "x": alt.X("a:Q", scale=scale, axis=axis(label_a)),
+        "y": alt.Y("b:Q", scale=scale, axis=axis(label_b)),
         "tooltip": [
             alt.Tooltip("query:N", title=f"{pair.values.one} (first)"),
             alt.Tooltip("count:Q", title=pair.values.unit),
-            alt.Tooltip("a:Q", title=label[pair.a], format=".4f"),
-            alt.Tooltip("b:Q", title=label[pair.b], format=".4f"),
+            alt.Tooltip("told_a:N", title="a"),
+            alt.Tooltip("told_b:N", title="b"),
         ],
     }
     ends = rows_of([{"a": end, "b": end} for end in span])
@@ -305,12 +305,31 @@ def _colours(pair: Pair) -> alt.Color:
     """Colour by who is better."""
     import altair as alt
 
-    label = labels_of([pair.a, pair.b], 28)
-    words = {"a": f"{label[pair.a]} is better", "b": f"{label[pair.b]} is better", "equal": "equal"}
     return alt.Color(
-        "winner:N",
-        scale=alt.Scale(domain=list(words), range=[BLUE, ORANGE, GREY]),
-        legend=alt.Legend(
-            title=None, orient="bottom", labelExpr=f"({json.dumps(words)})[datum.label]"
-        ),
+        "better:N",
+        scale=alt.Scale(domain=list(_better(pair).values()), range=[BLUE, ORANGE, GREY]),
+        legend=alt.Legend(title=None, orient="bottom"),
     )
+
+
+def _better(pair: Pair) -> dict[str, str]:
+    """Each winner in words."""
+    label = labels_of([pair.a, pair.b], 28)
+    return {"a": f"{label[pair.a]} is better", "b": f"{label[pair.b]} is better", "equal": "equal"}
+
+
+def _told(pair: Pair, rows: pl.DataFrame, a: str, b: str) -> list[dict[str, Any]]:
+    """The rows with their two values, and who is better, in words.
+
+    Names are values of fields here as well: a title of a tooltip would become part of a script.
+    """
+    (label_a, label_b), better = pair.labels, _better(pair)
+    return [
+        {
+            **row,
+            "told_a": f"{row[a]:.4f} ({label_a})",
+            "told_b": f"{row[b]:.4f} ({label_b})",
+            **({"better": better[row["winner"]]} if "winner" in row else {}),
+        }
+        for row in rows.to_dicts()
+    ]

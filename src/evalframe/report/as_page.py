@@ -22,7 +22,7 @@ from evalframe.page import (
     table,
 )
 from evalframe.plots import curves, distribution
-from evalframe.report.lists import judged_lists
+from evalframe.report.lists import judged_lists, warn_without_texts
 from evalframe.report.one_query import NEAR, near_ties_of
 from evalframe.tables import shortened, shown
 
@@ -171,6 +171,7 @@ def _with_texts(lists: pl.DataFrame, corpus: Any) -> pl.DataFrame:
     named = [name for name in TEXTS if name in whole.collect_schema().names()]
     wanted = lists.lazy().select("doc_id").unique()
     texts = collect(whole.select("doc_id", *named).join(wanted, on="doc_id", how="semi"))
+    warn_without_texts(lists["doc_id"], texts, "documents", "corpus", level=6)
     cut = texts.with_columns(
         pl.Series(
             name, [text and shortened(text, TEXT, counted=True) for text in texts[name]], pl.String
@@ -183,4 +184,6 @@ def _with_texts(lists: pl.DataFrame, corpus: Any) -> pl.DataFrame:
 def _texts_of(rows: pl.DataFrame, queries: Any) -> dict[str, str]:
     found = queries_frame(queries).lazy().select("query_id", "text")
     wanted = rows.lazy().select("query_id").unique()
-    return dict(collect(found.join(wanted, on="query_id", how="semi")).rows())
+    texts = collect(found.join(wanted, on="query_id", how="semi"))
+    warn_without_texts(rows["query_id"], texts, "queries", "queries", level=6)
+    return dict(texts.rows())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,7 @@ from evalframe.ranking.prepared import PreparedQrels
 from evalframe.ranking.ties import TieRule
 from evalframe.scoring import Contract
 
-__all__ = ["judged_lists", "with_texts"]
+__all__ = ["judged_lists", "warn_without_texts", "with_texts"]
 
 
 def judged_lists(
@@ -99,3 +100,18 @@ def with_texts(documents: pl.DataFrame, corpus: Any) -> pl.DataFrame:
     """Documents with what a corpus has of them: title, text, and whatever else."""
     texts = corpus_frame(corpus).lazy().join(documents.lazy(), on="doc_id", how="semi")
     return documents.join(collect(texts), on="doc_id", how="left", maintain_order="left")
+
+
+def warn_without_texts(
+    wanted: pl.Series, found: pl.DataFrame, of: str, argument: str, *, level: int
+) -> None:
+    """Warn where texts were handed over, and none belongs to what is shown; so many calls up."""
+    if found.height or not wanted.len():
+        return
+    shown = ", ".join(map(repr, wanted.unique(maintain_order=True).head(5)))
+    more = ", …" if wanted.n_unique() > 5 else ""
+    warnings.warn(
+        f"none of the {wanted.n_unique()} {of} that are shown has a row in the {argument}, so the "
+        f"page is without their texts: {shown}{more}",
+        stacklevel=level,
+    )

@@ -12,7 +12,7 @@ import polars as pl
 from evalframe.engine import collect
 from evalframe.errors import OptionError
 from evalframe.inputs import queries_frame
-from evalframe.tables import notebook_table, shortened, text_table
+from evalframe.tables import in_one_line, notebook_table, shortened, text_table
 
 __all__ = ["NEAR", "QueryReport", "near_ties_of", "query_report"]
 
@@ -22,6 +22,13 @@ SHOWN = 10
 """Documents that are printed; the rest is counted."""
 TEXT_SHOWN = 60
 """Characters of a text that are printed; the rest is counted."""
+VALUES = {
+    "metric": pl.String(),
+    "value": pl.Float64(),
+    "overall": pl.Float64(),
+    "how": pl.String(),
+    "share_better": pl.Float64(),
+}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -34,8 +41,9 @@ class QueryReport:
         Which query of which system (None where there is one), and its text, where queries were
         given.
     values
-        `metric`, `value`, `mean` (over the queries that count) and `share_better` (the share of
-        them on which the metric is better than here). No rows for a query that does not count.
+        `metric`, `value`, `overall` (over the queries that count, as the report sums them up),
+        `how` (it does: mean, sum or geometric_mean) and `share_better` (the share of the queries on
+        which the metric is better than here). No rows for a query that does not count.
     documents
         The list: `rank`, `doc_id`, `score`, `relevance`, `verdict` (`relevant`, `not relevant`,
         `unjudged`), and title and text, where a corpus was given.
@@ -85,7 +93,7 @@ class QueryReport:
     def _title(self) -> str:
         of_system = "" if self.system is None else f" of {self.system}"
         text = "" if self.text is None else f": {shortened(self.text, 4 * TEXT_SHOWN)}"
-        return f"query {self.query_id}{of_system}{text}"
+        return in_one_line(f"query {self.query_id}{of_system}{text}")
 
     def _first(self) -> str:
         first = self.first_relevant
@@ -107,6 +115,7 @@ def query_report(
     system: str | None,
     documents: pl.DataFrame,
     per_query: pl.DataFrame,
+    summary: pl.DataFrame,
     better: Mapping[str, str],
     queries: Any,
     epsilon: float,
@@ -119,8 +128,8 @@ def query_report(
         Which.
     documents
         What `Report.documents` gives.
-    per_query
-        The values of all queries of this system.
+    per_query, summary
+        The values of all queries of this system, and what they sum up to.
     better
         Metric → `higher` or `lower`.
     queries
@@ -135,7 +144,7 @@ def query_report(
         query_id,
         system,
         None if queries is None else _text_of(query_id, queries),
-        _values(per_query, query_id, better),
+        _values(per_query, query_id, summary, better),
         documents.filter(~is_missed),
         documents.filter(is_missed).drop("rank", "score", "verdict"),
         near_ties_of(documents, epsilon),
@@ -148,16 +157,21 @@ def _text_of(query_id: str, queries: Any) -> str | None:
     return next(iter(collect(found).to_series()), None)
 
 
-def _values(per_query: pl.DataFrame, query_id: str, better: Mapping[str, str]) -> pl.DataFrame:
+def _values(
+    per_query: pl.DataFrame, query_id: str, summary: pl.DataFrame, better: Mapping[str, str]
+) -> pl.DataFrame:
     rows = []
+    overall = {
+        metric: (value, how)
+        for metric, value, how in summary.select("metric", "value", "how").rows()
+    }
     own = per_query.filter(pl.col("query_id") == query_id)
     for metric, which in better.items() if own.height else ():
         values, value = (frame[metric].cast(pl.Float64) for frame in (per_query, own))
         # A null compares to null, so that the share is null where there is no value.
         is_better = values < value if which == "lower" else values > value
-        rows.append((metric, value.item(), values.mean(), is_better.mean()))
-    schema = {"metric": pl.String, "value": pl.Float64, "mean": pl.Float64}
-    return pl.DataFrame(rows, {**schema, "share_better": pl.Float64}, orient="row")
+        rows.append((metric, value.item(), *overall[metric], is_better.mean()))
+    return pl.DataFrame(rows, VALUES, orient="row")
 
 
 def near_ties_of(documents: pl.DataFrame, epsilon: float) -> pl.DataFrame:

@@ -18,10 +18,13 @@ from evalframe.report.slicing import By, joined, sliced
 from evalframe.report.spread import histogram
 from evalframe.tables import (
     ROWS_SHOWN,
+    in_one_line,
     latex_table,
     markdown_table,
     markdown_text,
+    more_rows,
     notebook_table,
+    rows_kept,
     text_table,
 )
 
@@ -67,7 +70,7 @@ class Report(Evaluated):
         ('q1', 0.5)
         """
         asked = self._asked(metric)
-        n = whole_number("n", n)
+        n = min(whole_number("n", n), self.per_query.height)
         worst_first = [False for _ in self._system] + [asked.better == "lower", False]
         ordered = self.per_query.sort(*self._system, metric, "query_id", descending=worst_first)
         return (
@@ -147,16 +150,21 @@ class Report(Evaluated):
         >>> run = {"q": {"x": 2.0, "a": 2.0}, "r": {"a": 1.0}}
         >>> looked = evf.evaluate(qrels, run, ["mrr"]).query("q")
         >>> looked.values.row(0)
-        ('mrr', 0.5, 0.75, 0.5)
+        ('mrr', 0.5, 0.75, 'mean', 0.5)
         >>> looked.first_relevant, looked.missed["doc_id"].to_list()
         (2, ['b'])
         >>> looked.near_ties.select("rank", "doc_id", "next_doc_id", "gap").rows()
         [(1, 'x', 'a', 0.0)]
         """
         documents = self.documents(query_id, system=system, corpus=corpus)
-        own = self.per_query.filter(pl.col("system") == system) if self._system else self.per_query
+        own, summary = (
+            frame.filter(pl.col("system") == system) if self._system else frame
+            for frame in (self.per_query, self.summary)
+        )
         better = {metric.name: metric.better for metric in self.scored.asked}
-        return query_report(str(query_id), system, documents, own, better, queries, epsilon)
+        return query_report(
+            str(query_id), system, documents, own, summary, better, queries, epsilon
+        )
 
     def slices(self, by: By, queries: Any = None) -> pl.DataFrame:
         """The mean of each metric over each slice of the queries.
@@ -268,17 +276,19 @@ class Report(Evaluated):
     def to_markdown(self, *, rows: int | None = ROWS_SHOWN) -> str:
         """The means as a Markdown table, the counts and the contract below; further rows counted.
 
+        Of several systems, so many counts are listed as there are rows.
+
         >>> import evalframe as evf
         >>> report = evf.evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["mrr"])
         >>> report.to_markdown().splitlines()[2]
         '| mrr | 1.0000 |'
         """
-        notes = (f"{markdown_text(note)}  " for note in self._footnotes())
+        notes = (f"{markdown_text(note)}  " for note in self._footnotes(rows))
         return "\n".join([markdown_table(self.table(), rows), "", *notes])
 
     def to_latex(self, *, rows: int | None = ROWS_SHOWN) -> str:
         r"""The means as a LaTeX `tabular` (`\usepackage{booktabs}`), the rest as comments."""
-        return latex_table(self.table(), self._footnotes(), rows)
+        return latex_table(self.table(), self._footnotes(rows), rows)
 
     @overload
     def to_html(
@@ -320,7 +330,7 @@ class Report(Evaluated):
         path
             The file; without it, the page is given back as text.
         corpus, queries
-            Where titles and texts are (frame, dict, path).
+            Where titles and texts are (frame, dict, path). A warning says where none is found.
         worst
             How many queries of each system are looked at: the worst by the first metric.
         title
@@ -355,14 +365,18 @@ class Report(Evaluated):
 
     def _wanted(self, query_id: str, system: str | None) -> pl.DataFrame:
         if not self._system:
+            if system is not None:
+                raise OptionError(
+                    f"system={system!r}: the run has no column `system`; leave it out"
+                )
             return pl.DataFrame({"query_id": [query_id]})
         if system not in self.systems:
             raise OptionError(f"system={system!r}: the run has the systems {self.systems}")
         return pl.DataFrame({"system": [system], "query_id": [query_id]})
 
-    def _footnotes(self) -> list[str]:
+    def _footnotes(self, rows: int | None = ROWS_SHOWN) -> list[str]:
         lines = [
-            (f"{row['system']}: " if self._system else "")
+            (f"{in_one_line(row['system'])}: " if self._system else "")
             + ", ".join(
                 f"{name.replace('_', ' ')} {value:.3f}"
                 if isinstance(value, float)
@@ -370,7 +384,8 @@ class Report(Evaluated):
                 for name, value in row.items()
                 if name != "system"
             )
-            for row in self.counts.to_dicts()
+            for row in self.counts.head(rows_kept(self.counts, rows)).to_dicts()
         ]
+        lines += [f"{more} of counts" for more in more_rows(self.counts, rows)]
         settings = ", ".join(f"{k}={v}" for k, v in self.contract.to_dict().items())
         return [*lines, settings]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
+from evalframe.columns import QUERIES
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, OptionError, did_you_mean
-from evalframe.inputs import queries_frame
+from evalframe.frames import conform, find_columns
+from evalframe.inputs import queries_frame, unchecked_frame
 from evalframe.report.spread import means_with_intervals
 
 __all__ = ["By", "joined", "sliced"]
@@ -125,5 +127,36 @@ def _refuse_unsliceable(column: pl.Series) -> None:
 
 
 def _collected(queries: Any) -> pl.DataFrame:
-    frame = queries_frame(queries)
+    """The queries as a checked frame, with or without texts."""
+    if isinstance(queries, Mapping) and _is_columns(queries):
+        queries = pl.DataFrame(dict(queries), strict=False)
+    elif isinstance(queries, Iterator):
+        queries = list(queries)
+    try:
+        return _whole(queries_frame(queries))
+    except ColumnError:
+        found = _without_text(queries)
+        if found is None:
+            raise
+        return found
+
+
+def _whole(frame: pl.DataFrame | pl.LazyFrame) -> pl.DataFrame:
     return collect(frame) if isinstance(frame, pl.LazyFrame) else frame
+
+
+def _is_columns(queries: Mapping[Any, Any]) -> bool:
+    """Whether a dict holds columns, ids among them, and not a text for each id."""
+    lists = all(
+        hasattr(v, "__len__") and not isinstance(v, str | Mapping) for v in queries.values()
+    )
+    return lists and "query_id" in find_columns(QUERIES, [*map(str, queries)], {})
+
+
+def _without_text(queries: Any) -> pl.DataFrame | None:
+    """Queries whose texts are nowhere, checked as others are; None where that is not the matter."""
+    frame = _whole(unchecked_frame(queries, "queries"))
+    found = find_columns(QUERIES, frame.columns, {})
+    if "query_id" not in found or "text" in found:
+        return None
+    return conform(frame.with_columns(text=pl.lit(None, pl.String)), "queries").drop("text")

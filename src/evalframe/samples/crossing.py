@@ -9,7 +9,8 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.errors import ColumnError, EmptyError, OptionError
+from evalframe.errors import ColumnError, EmptyError, MetricError, OptionError
+from evalframe.metrics.rag_catalogue import choose
 from evalframe.metrics.rag_reasons import OK
 from evalframe.samples.held import held_samples
 from evalframe.samples.scoring import per_sample
@@ -148,7 +149,7 @@ def two_by_two(
         No sample has both values; the message says why.
     MetricError, ColumnError, OptionError
         A name that is neither a metric nor a column of numbers; columns in the way; a threshold
-        that is no number.
+        that is no number, or that no value of the metric can be (all are between 0 and 1).
 
     Notes
     -----
@@ -186,6 +187,11 @@ def two_by_two(
             f"the samples already have columns called {', '.join(map(repr, taken))}, which the "
             "result would need; rename or drop them"
         )
+    for side, name in (("found", found), ("right", right)):
+        if _is_share(frame, name) and not 0 <= least[side] <= 1:
+            raise OptionError(
+                f"{side}_from={least[side]:g}: every value of {name} is between 0 and 1"
+            )
     values, status = _values(frame, {"found": found, "right": right}, chosen)
     sides = [
         pl.when(values[name].is_not_null()).then(values[name] >= least[side]).alias(side)
@@ -199,6 +205,16 @@ def two_by_two(
     if crossed.select(pl.any_horizontal(pl.col(SIDES).is_null()).all()).item():
         raise EmptyError("no sample has both values: " + "; ".join(result._notes()[1:]))
     return result
+
+
+def _is_share(frame: pl.DataFrame, name: str) -> bool:
+    """Whether values are known to lie between 0 and 1: all RAG metrics' do, and verdicts."""
+    if frame.schema.get(name) == pl.Boolean:
+        return True
+    try:
+        return bool(choose(name))
+    except MetricError:
+        return False
 
 
 def _values(
