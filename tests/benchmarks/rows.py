@@ -28,7 +28,7 @@ ROWS_UP_TO = {
     "ranx": 10_000_000,
     "ir_measures": 1_000_000,
 }
-SHOWN = {"bare": "bare scan of the three columns"}
+SHOWN = {"bare": "bare scan"}
 COLOURS = ("#D55E00", "#999999", "#009E73", "#0072B2", "#CC79A7", "#E69F00")
 
 
