@@ -45,9 +45,21 @@ def executed(path: Path) -> nbformat.NotebookNode:
         client.execute(env=environment)
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if not is_a_bar(output)]
+            cell.outputs = joined([output for output in cell.outputs if not is_a_bar(output)])
     notebook.metadata = nbformat.from_dict(KEPT)
     return notebook
+
+
+def joined(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Outputs where what a cell printed is in one piece; a slow kernel sends it in several."""
+    whole: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        stream = output.get("name")
+        if stream and whole and whole[-1].get("name") == stream:
+            whole[-1].text += output.text
+        else:
+            whole.append(output)
+    return whole
 
 
 def is_a_bar(output: nbformat.NotebookNode) -> bool:

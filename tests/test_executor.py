@@ -553,10 +553,16 @@ def test_the_notebook_shows_what_it_is_kept_with() -> None:
     now = runner.executed(folder / "past_one_machine.ipynb")
     has_java = shutil.which("java") and importlib.util.find_spec("pyspark")
     cells = [i for i, cell in enumerate(kept.cells) if has_java or "spark" not in cell.source]
-    assert [shown(now.cells[i]) for i in cells] == [shown(kept.cells[i]) for i in cells]
+    for i in cells:
+        before, after = (
+            runner.joined(
+                [o for o in book.cells[i].get("outputs", ()) if o.get("name") != "stderr"]
+            )
+            for book in (kept, now)
+        )
+        assert list(map(text_of, after)) == list(map(text_of, before))
 
 
-def shown(cell: Any) -> list[str]:
-    """What a cell printed and gave; engines talk on standard error."""
-    outputs = [output for output in cell.get("outputs", ()) if output.get("name") != "stderr"]
-    return [output.get("text") or output["data"]["text/plain"] for output in outputs]
+def text_of(output: Any) -> str:
+    """What a cell printed or gave; engines talk on standard error."""
+    return output.get("text") or output["data"]["text/plain"]

@@ -152,3 +152,17 @@ def test_charts_are_kept_as_still_pictures(path: Path) -> None:
 )
 def test_what_is_compared_is_what_is_seen(kind: str, data: str, seen: str) -> None:
     assert words_of(kind, data) == seen
+
+
+def test_what_a_cell_prints_is_one_output_however_the_kernel_sent_it() -> None:
+    import nbformat
+
+    def output(name: str, text: str) -> Any:
+        return nbformat.v4.new_output("stream", name=name, text=text)
+
+    sent = [output("stdout", "a\n"), output("stdout", "b\n"), output("stderr", "c\n")]
+    sent.append(nbformat.v4.new_output("display_data", {"text/plain": "d"}))
+    sent += [output("stdout", "e\n"), output("stdout", "f\n")]
+    assert [list(texts_of(one).values()) for one in runner().joined(sent)] == [
+        ["a\nb\n"], ["c\n"], ["d"], ["e\nf\n"],
+    ]  # fmt: skip
