@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -484,14 +485,32 @@ def test_a_regression_names_the_queries_that_dropped_most() -> None:
     assert isinstance(caught.value, RegressionError)
     assert isinstance(caught.value, EvalframeError)
     assert str(caught.value).splitlines()[1:] == [
-        "  query_id='00', old=0.5, new=0.25, change=-0.25",
-        "  query_id='01', old=0.5, new=0.25, change=-0.25",
+        "  query_id='00', old=0.5000, new=0.2500, change=-0.2500",
+        "  query_id='01', old=0.5000, new=0.2500, change=-0.2500",
         "  … and 2 more",
     ]
     assert assert_no_regression(new, old, max_drop=0.1).pairs.height == 1
     assert assert_no_regression(old, new).systems == ["new", "old"]
     with pytest.raises(RegressionError):
         assert_no_regression(new, old, max_drop={"mrr": 0.05})
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 10), st.integers(3, 11), st.sampled_from([0.0, 0.01, 0.25]))
+def test_a_gate_that_fails_never_shows_equal_numbers(n: int, digits: int, allowed: float) -> None:
+    """However small the drop beyond what is allowed; and no number has digits that say nothing."""
+    old = frame({str(i): 1 / 1.5 for i in range(n)}, "mrr")
+    new = old.with_columns(pl.col("mrr") - allowed - 10.0**-digits)
+    with pytest.raises(RegressionError) as caught:
+        assert_no_regression(new, old, max_drop=allowed)
+    first, *rows = str(caught.value).splitlines()
+    before, after, by, limit = re.findall(r"\d\.\d+", first)
+    assert float(before) > float(after)
+    assert float(by) > float(limit)
+    pairs = [re.findall(r"(?:old|new)=([\d.]+)", row) for row in rows[: min(n, 5)]]
+    assert all(float(old) > float(new) for old, new in pairs)
+    longest = max(len(number) for pair in pairs for number in (*pair, before, after, by, limit))
+    assert longest <= 2 + max(4, digits + 1)
 
 
 def test_with_alpha_a_drop_must_be_significant_to_count() -> None:
@@ -506,7 +525,7 @@ def test_with_alpha_a_drop_must_be_significant_to_count() -> None:
 def test_a_query_that_is_lost_is_a_regression() -> None:
     old = frame({"1": 0.0, "2": 1.0}, "mrr")
     new = frame({"2": 1.0, "3": 1.0}, "mrr")
-    with pytest.raises(RegressionError, match="mrr: 1 queries that had a value have none now"):
+    with pytest.raises(RegressionError, match="mrr: no value now for 1 query that had one"):
         assert_no_regression(new, old)
     assert assert_no_regression(new, old, missing="drop").pairs["n"].item() == 1
     worse = old.rename({"mrr": "unjudged@10"})
@@ -526,7 +545,7 @@ def test_the_gate_takes_reports_and_refuses_what_it_does_not_know() -> None:
     qrels = {"1": {"a": 1}, "2": {"a": 1}}
     old = evf.evaluate(qrels, {"1": ["a"], "2": ["a"]}, ["mrr"])
     new = evf.evaluate(qrels, {"1": ["a"], "2": ["x", "a"]}, ["mrr"])
-    with pytest.raises(RegressionError, match=r"query_id='2', old=1\.0, new=0\.5"):
+    with pytest.raises(RegressionError, match=r"query_id='2', old=1\.0000, new=0\.5000"):
         assert_no_regression(new, old)
     with pytest.raises(MetricError, match="max_drop names 'map'"):
         assert_no_regression(new, old, max_drop={"map": 0.1})

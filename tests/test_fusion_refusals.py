@@ -170,15 +170,17 @@ def test_training_that_shares_nothing_is_refused() -> None:
 )
 def test_tuning_refuses_what_has_no_answer(options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
-        tune(RUNS, **{"qrels": {"q": {"a": 1}}, "method": "rrf", "metric": "mrr", **options})
+        tune(
+            **{"qrels": {"q": {"a": 1}}, "runs": RUNS, "method": "rrf", "metric": "mrr", **options}
+        )
 
 
 def test_tuning_takes_a_metric_and_numbers_of_other_libraries() -> None:
     numpy = pytest.importorskip("numpy", reason="numpy is not installed")
     grid = {"k": numpy.array([1, 60])}
     qrels = {"q": {"b": 1}}
-    found = tune(RUNS, qrels, "rrf", evf.metrics.parse("RR"), grid=grid, seed=numpy.int64(0))
+    found = tune(qrels, RUNS, "rrf", evf.metrics.parse("RR"), grid=grid, seed=numpy.int64(0))
     assert (found.metric, found.train, found.tried["k"].to_list()) == ("mrr", 1.0, [1, 60])
     twice = pl.concat([run_table(S), run_table({"q": {"b": 0.5}})]).lazy()
     with pytest.raises(RowError, match="more than once"):
-        tune({"s": twice, "t": T}, qrels, "rrf", "mrr")
+        tune(qrels, {"s": twice, "t": T}, "rrf", "mrr")

@@ -110,3 +110,17 @@ def test_queries_that_the_run_lacks_score_0_and_extra_ones_are_left_out(
     assert frame["query_id"].to_list() == sorted(qrels)
     lacking = frame.filter(~pl.col("query_id").is_in(list(run)))
     assert lacking.select(pl.exclude("query_id")).sum_horizontal().sum() == 0
+
+
+def test_recall_levels_count_the_documents_that_trec_eval_counts() -> None:
+    """The i-th of R documents stands at rank i(i + 1)/2, so that each count has its own value."""
+    levels = [f"{percent / 100:.2f}" for percent in range(0, 101, 5)]
+    qrels, run = {}, {}
+    for n in range(1, 31):
+        places = {i * (i + 1) // 2: f"d{i}" for i in range(1, n + 1)}
+        qrels[f"q{n}"] = dict.fromkeys(places.values(), 1)
+        run[f"q{n}"] = {places.get(p, f"x{p}"): -float(p) for p in range(1, max(places) + 1)}
+    wanted = {f"iprec_at_recall.{','.join(levels)}"}
+    expected = pytrec_eval.RelevanceEvaluator(qrels, wanted).evaluate(run)
+    assert_agree(qrels, run, expected)
+    assert expected["q3"]["iprec_at_recall_0.70"] == pytest.approx(2 / 3)

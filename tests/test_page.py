@@ -186,6 +186,33 @@ def test_a_reports_page_says_what_the_report_says(report: Report, handbook: Path
         assert not left_out or f"… and {left_out} more rows, below rank 20" in page.visible
 
 
+def test_pages_of_one_count_in_the_singular() -> None:
+    """No page or note says "1 metrics"; what is left out is counted the same way."""
+    qrels, run = {"q": {"a": 1}}, {"q": {"x": 2.0, "a": 1.0}}
+    cutoffs = [f"P_{k}" for k in range(1, 8)]
+    one = evf.compare(qrels, {"s": run, "t": run}, ["mrr"])
+    answered = evf.evaluate_rag([{"response": "Paris", "reference": "Paris"}], "token_f1")
+    table = checked(evf.evaluate(qrels, {"s": run}, ["mrr"]).to_html())
+    pages = {
+        "1 query, 1 metric": evf.evaluate(qrels, run, ["mrr"]).to_html(),
+        "1 query, 7 metrics": evf.evaluate(qrels, run, cutoffs).to_html(),
+        "2 systems, 1 metric, 1 query": one.to_html(),
+        "1 sample, 1 metric, profile squad_v1": answered.to_html(),
+    }
+    for lede, text in pages.items():
+        page = checked(text)
+        assert ("p", lede) in page.texts
+        assert "1 row" in page.summaries
+        assert not re.search(
+            r"\b1 (more )?(row|tie|text|pair|system|distribution)s\b", page.visible
+        )
+    assert "… and 1 more distribution" in checked(pages["1 query, 7 metrics"]).visible
+    assert "s against t 0 to 0, 1 tie" in checked(pages["2 systems, 1 metric, 1 query"]).summaries
+    assert "n = 1 paired query" in repr(one).splitlines()
+    assert repr(answered).startswith("RagReport: 1 sample,")
+    assert ("p", "1 system, 1 query, 1 metric") in table.texts
+
+
 def test_missed_documents_and_near_ties_stand_with_their_query() -> None:
     run = {"q": {"x": 2.0, "a": 2.0, "y": 1.0}, "r": {"b": 1.0}}
     qrels = {"q": {"a": 1, "lost": 3, "gone": 2}, "r": {"b": 1}}

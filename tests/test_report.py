@@ -10,6 +10,8 @@ import pytest
 import evalframe as evf
 from evalframe.errors import EmptyError, FrameError, MetricError, OptionError
 
+from .cases import collection, run_table
+
 QRELS = {
     "q1": {"a": 2, "b": 1},
     "q2": {"a": 1},
@@ -138,6 +140,18 @@ def test_the_worst_queries_come_lowest_first() -> None:
     assert report.worst("mrr", n=3)["query_id"].to_list() == ["q3", "q4", "q1"]
     with pytest.raises(MetricError, match=r"no metric 'mrrr': did you mean 'mrr'\?"):
         report.worst("mrrr")
+
+
+@pytest.mark.parametrize("nothing", [None, math.nan])
+def test_a_query_without_a_value_is_not_among_the_worst_and_none_is_better(nothing) -> None:
+    value = pl.when(pl.col("rank") == 2).then(nothing).otherwise(1 / pl.col("rank")).max()
+    qrels = {q: {"a": 1} for q in "1234"}
+    run = {"1": ["a"], "2": ["x", "a"], "3": ["x", "y", "a"], "4": ["x", "a"]}
+    report = evf.evaluate(qrels, run, [value.alias("v")])
+    assert report.worst("v")["query_id"].to_list() == ["3", "1", "2", "4"]
+    assert report.query("3").values["share_better"].item() == 0.5
+    looked = report.query("2").values.select("value", "share_better").row(0)
+    assert looked == (None, None)
 
 
 def test_the_documents_of_a_query_are_listed_with_what_was_missed() -> None:
@@ -269,3 +283,19 @@ def test_no_metric_at_all_is_refused() -> None:
         evf.evaluate(QRELS, RUN, "mrr", rel=float("nan"))
     with pytest.raises(OptionError, match="queries='all' is not offered"):
         evf.evaluate(QRELS, RUN, "mrr", queries="all")
+
+
+@pytest.mark.parametrize("n_systems", [0, 1, 3])
+def test_the_mean_of_an_interval_is_that_of_the_summary_to_the_last_bit(n_systems: int) -> None:
+    metrics = ["ndcg@10", "map", "mrr"]
+    for seed in range(5):
+        qrels, run = collection(seed)
+        named = pl.concat(
+            run_table(run).with_columns(system=pl.lit(f"s{number}"))
+            for number in range(max(n_systems, 1))
+        )
+        report = evf.evaluate(qrels, named if n_systems else run, metrics)
+        assert report.intervals["mean"].equals(report.summary["value"])
+        assert report.intervals["metric"].equals(report.summary["metric"])
+        if not n_systems:
+            assert report.metrics == dict(report.intervals.select("metric", "mean").rows())

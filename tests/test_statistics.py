@@ -156,6 +156,17 @@ def test_benjamini_hochberg_is_scipys(p: list[float]) -> None:
     assert ours == pytest.approx(stats.false_discovery_control(p), abs=1e-12)
 
 
+@pytest.mark.parametrize("short", ["bh", "fdr_bh"])
+def test_the_short_names_of_scipy_and_statsmodels_stand_for_the_same_correction(short) -> None:
+    p = [0.01, 0.04, None, 0.03]
+    assert correct(p, short) == correct(p, "benjamini-hochberg")
+    assert Procedure(correction=short) == Procedure(correction="benjamini-hochberg")
+    with pytest.raises(OptionError, match=f"'benjamini-hochberg', .*'{short}'"):
+        correct(p, "hb")
+    with pytest.raises(OptionError, match=f"choose one of .*'{short}'"):
+        Procedure(correction=[])
+
+
 @settings(deadline=None)
 @given(P_VALUES, st.sampled_from(["holm", "bonferroni", "benjamini-hochberg"]), st.randoms())
 def test_a_correction_keeps_the_order_and_never_lowers_a_p(p: list[float], how, random) -> None:

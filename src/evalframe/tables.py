@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import html
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,9 @@ from evalframe.errors import whole_number
 __all__ = [
     "CONTROL_SIGNS",
     "ROWS_SHOWN",
+    "apart",
     "cells_of",
+    "counted",
     "html_table",
     "in_one_line",
     "latex_table",
@@ -179,6 +182,15 @@ def rows_kept(frame: pl.DataFrame, rows: int | None) -> int:
     return frame.height if frame.height <= rows + 1 else rows
 
 
+def counted(n: int, one: str, many: str = "") -> str:
+    """A number and its word, in the singular where it is 1; the plural ends in s without `many`.
+
+    >>> counted(1, "query", "queries"), counted(0, "query", "queries"), counted(1200, "metric")
+    ('1 query', '0 queries', '1,200 metrics')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def in_one_line(text: str) -> str:
     r"""Text whose signs that break lines, steer terminals or turn directions are spelt out.
 
@@ -218,10 +230,25 @@ def shown(value: object) -> str:
     return in_one_line(str(value))
 
 
+def apart(*numbers: float) -> list[str]:
+    """Numbers to four decimals, or to as many as tell different ones apart.
+
+    >>> apart(0.75, 0.5), apart(0.01004, 0.01)
+    (['0.7500', '0.5000'], ['0.01004', '0.01000'])
+    """
+    for decimals in range(4, 18):
+        texts = [f"{number + 0.0:.{decimals}f}" for number in numbers]
+        if len(set(map(float, texts))) == len(set(numbers)):
+            return texts
+    return list(map(repr, numbers))
+
+
 MARKDOWN: dict[str, str | int | None] = {
     "&": "&amp;", "<": "&lt;", ">": "&gt;", "|": r"\|",
-    **{sign: rf"\{sign}" for sign in "\\*[]"},
+    **{sign: rf"\{sign}" for sign in "\\*[]~$"},
 }  # fmt: skip
+LOOSE_UNDERSCORE = re.compile(r"(?<![^\W_])_")
+"""One that follows no letter or number: behind them, Markdown takes it as it is."""
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -233,12 +260,18 @@ LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    # At the beginning of a row, the end of the line above would take them for its own.
+    "[": "{[}",
+    "*": "{*}",
 }
 
 
 def markdown_text(text: str) -> str:
-    """Text in which the signs of Markdown, of its tables and of HTML stand for themselves."""
-    return in_one_line(text).translate(str.maketrans(MARKDOWN))
+    """Text in which the signs of Markdown, of its tables and of HTML stand for themselves.
+
+    Backticks alone go on to mark code, as they do in the titles of metrics.
+    """
+    return LOOSE_UNDERSCORE.sub(r"\\_", in_one_line(text).translate(str.maketrans(MARKDOWN)))
 
 
 def latex_text(text: str) -> str:

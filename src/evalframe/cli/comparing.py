@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import polars as pl
 import typer
@@ -43,6 +43,8 @@ from evalframe.frames import collected
 from evalframe.inputs import run_frame
 from evalframe.io import read_qrels
 from evalframe.scoring import DEFAULT_METRICS
+from evalframe.statistics import TESTS, between_0_and_1
+from evalframe.statistics.closed_tests import OF_PAIRS
 
 __all__ = ["compare"]
 
@@ -96,6 +98,7 @@ def compare(
 ) -> None:
     """Compare runs with paired tests; with --max-drop, fail where one is worse than the first."""
     asked = split_metrics(metric or DEFAULT_METRICS)
+    _refuse_unusable_gate(max_drop, alpha, test)
     refuse_unknown_suffix(None, output, html)
     refuse_texts_without_page(html, queries=queries)
     frame = one_run(runs, duplicates.value)
@@ -130,6 +133,22 @@ def compare(
         _judge_drops(found, order, asked, max_drop, alpha)
 
 
+def _refuse_unusable_gate(max_drop: float | None, alpha: float | None, test: str) -> None:
+    """Refuse what no drop can be held against, before anything is worked out."""
+    if max_drop is not None and not max_drop >= 0:
+        raise OptionError(f"--max-drop must be a number of at least 0, not {max_drop:g}")
+    if alpha is None:
+        return
+    if max_drop is None:
+        raise OptionError("--alpha says which drops count: add --max-drop, for example 0.01")
+    between_0_and_1("--alpha", alpha)
+    if test in TESTS and test not in OF_PAIRS:
+        raise OptionError(
+            f"--test {test} looks at all runs at once, and drops are tested pair by pair: with "
+            f"--alpha, choose one of {', '.join(OF_PAIRS)}"
+        )
+
+
 def _judge_drops(
     found: Comparison, systems: list[str], metrics: list[str], max_drop: float, alpha: float | None
 ) -> None:
@@ -137,9 +156,12 @@ def _judge_drops(
     values = found.per_query.pivot("metric", index=["system", "query_id"], values="value")
     first, *others = (values.filter(system=name).drop("system") for name in systems)
     complaints = []
+    # Without alpha no test decides, so that the gate may follow one that it does not have.
+    asked = () if alpha is None else ("test", "correction", "resamples", "seed")
+    how: dict[str, Any] = {name: getattr(found.procedure, name) for name in asked}
     for name, other in zip(systems[1:], others, strict=True):
         try:
-            assert_no_regression(other, first, metrics, max_drop=max_drop, alpha=alpha)
+            assert_no_regression(other, first, metrics, max_drop=max_drop, alpha=alpha, **how)
         except RegressionError as error:
             complaints.append(f"{name} against {systems[0]}: {error}")
     if complaints:

@@ -10,6 +10,7 @@ import typer
 
 from evalframe.cli.streams import complain
 from evalframe.errors import OptionError
+from evalframe.tables import apart
 
 __all__ = ["Gate", "gates_of", "judge_gates", "with_gated"]
 
@@ -33,8 +34,8 @@ class Gate:
         if below <= DUST:
             return None
         is_what = "below its floor" if self.is_floor else "above its ceiling"
-        shown = f"{value:.4f}" if abs(below) >= 1e-4 else repr(value)
-        return f"{self.metric}{where} is {shown}, {is_what} of {self.bound:g}"
+        shown, bound = apart(value, self.bound)
+        return f"{self.metric}{where} is {shown}, {is_what} of {bound}"
 
 
 def gates_of(floors: Iterable[str] | None, ceilings: Iterable[str] | None) -> list[Gate]:

@@ -36,6 +36,7 @@ IN_SHELL_WORDS = {
     "read_qrels(…, subtopics=True)": "--subtopics",
     "duplicates='best'": "--duplicates best",
     'duplicates="best"': "--duplicates best",
+    "evalframe.metrics.CATALOGUE lists": "evalframe metrics lists",
     "evf.prepare(qrels)": "by using them in Python: evf.prepare(qrels)",
 }
 """What a message says to a caller of the functions → what it says here."""

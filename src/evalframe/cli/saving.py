@@ -28,7 +28,10 @@ PAGES = (".html", ".htm")
 
 
 def refuse_unknown_suffix(rows: Path | None, report: Path | None, page: Path | None = None) -> None:
-    """Refuse a name that says no format, before anything is worked out."""
+    """Refuse a name that says no format, or is given twice, before anything is worked out."""
+    named = [path.resolve() for path in (rows, report, page) if path is not None]
+    if len({*named}) < len(named):
+        raise OptionError(f"{named[-1].name} would be written twice: give each file its own name")
     for path, offered in ((rows, ROWS), (report, REPORTS), (page, PAGES)):
         if path is not None and path.suffix.lower() not in offered:
             raise OptionError(f"cannot write {path}: name it {', '.join(offered)}")

@@ -111,9 +111,17 @@ def say_bytes(path: Path) -> None:
 
 def complain(message: str) -> None:
     """Say something in one line on standard error; rows may hold long texts."""
-    line = " ".join(message.split())
+    line = _in_one_line(message)
     line = line if len(line) <= LONGEST_LINE else line[:LONGEST_LINE] + " …"
     typer.echo(f"evalframe: {line}", err=True)
+
+
+def _in_one_line(message: str) -> str:
+    """The lines of a message joined; semicolons follow those of a list, which are indented."""
+    joined = ""
+    for line in filter(str.strip, message.splitlines()):
+        joined += " ".join(line.split()) + ("; " if line.startswith(" ") else " ")
+    return joined.rstrip().removesuffix(";")
 
 
 def _to_nobody() -> None:

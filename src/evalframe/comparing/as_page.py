@@ -10,9 +10,10 @@ import polars as pl
 
 from evalframe.engine import collect
 from evalframe.inputs import queries_frame
-from evalframe.page import details, document, facts, figures, paragraph, section, table
+from evalframe.page import details, document, facts, figures, left_out, paragraph, section, table
 from evalframe.plots import differences, scatter
 from evalframe.report.lists import warn_without_texts
+from evalframe.tables import counted
 
 if TYPE_CHECKING:
     from evalframe.comparing.comparison_report import Comparison
@@ -31,10 +32,14 @@ OF_PAIRS = (
 
 def page_of(compared: Comparison, title: str, notes: list[str], worst: int, queries: Any) -> str:
     """A comparison as one self-contained page; see `Comparison.to_html`."""
-    n = compared.aligned.keys.height
+    sizes = [
+        counted(len(compared.systems), "system"),
+        counted(len(compared.metrics), "metric"),
+        counted(compared.aligned.keys.height, "query", "queries"),
+    ]
     return document(
         title,
-        f"{len(compared.systems)} systems, {len(compared.metrics)} metrics, {n} queries",
+        ", ".join(sizes),
         [
             section("Means", *_means(compared, notes)),
             section("Pairs", *_pairs(compared)),
@@ -78,11 +83,9 @@ def _won(compared: Comparison, n: int, queries: Any) -> list[str]:
         charts[f"{metric}, {a} minus {b}"] = partial(differences, compared, metric, a, b)
     first = pairs[0]
     charts[f"{metric}, {first[0]} and {first[1]}"] = partial(scatter, compared, metric, *first)
-    left_out = len(pairs) - PAIRS
-    more = [paragraph(f"… and {left_out} more pairs", kind="more")] if left_out > 0 else []
     texts = None if queries is None else _texts(compared, queries)
     named = [_most(compared, metric, a, b, n, texts) for a, b in pairs[:PAIRS]] if n else []
-    return [figures(charts), *named, *more]
+    return [figures(charts), *named, left_out(len(pairs) - PAIRS, "pair")]
 
 
 def _most(
@@ -94,11 +97,11 @@ def _most(
     shown = found.filter(pl.col("winner").is_not_null()).head(min(n, found.height))
     if texts is not None and "query_id" in shown.columns:
         shown = shown.join(texts, on="query_id", how="left", maintain_order="left")
-    won = f"{(wins == a).sum()} to {(wins == b).sum()}, {found.height - wins.len()} ties"
-    left_out = wins.len() - shown.height
-    more = [paragraph(f"… and {left_out:,} more rows", kind="more")] if left_out else []
-    caption = f"The greatest differences in {metric}"
-    return details(won, table(shown, caption, below=["text"]), *more, marked=f"{a} against {b}")
+    ties = counted(found.height - wins.len(), "tie")
+    won = f"{(wins == a).sum()} to {(wins == b).sum()}, {ties}"
+    largest = table(shown, f"The greatest differences in {metric}", below=["text"])
+    more = left_out(wins.len() - shown.height, "row")
+    return details(won, largest, more, marked=f"{a} against {b}")
 
 
 def _counted(compared: Comparison) -> list[str]:
@@ -112,7 +115,7 @@ def _counted(compared: Comparison) -> list[str]:
 
 def _values(compared: Comparison) -> str:
     values = compared.per_query_wide
-    return details(f"{values.height:,} rows", table(values, "Values of each query", VALUES))
+    return details(counted(values.height, "row"), table(values, "Values of each query", VALUES))
 
 
 def _texts(compared: Comparison, queries: Any) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import polars as pl
 from evalframe.comparing.printed_pairs import note_of_intervals
 from evalframe.comparing.summaries import note_of_arithmetic_means
 from evalframe.statistics.closed_tests import OF_PAIRS
-from evalframe.tables import in_one_line
+from evalframe.tables import counted, in_one_line
 
 if TYPE_CHECKING:
     from evalframe.comparing.comparison_report import Comparison
@@ -113,10 +113,11 @@ def _how(compared: Comparison) -> str:
 
 def _paired(compared: Comparison) -> str:
     """How many queries were paired, and who was dropped."""
-    counts = compared.pairs["n"].unique().sort().to_list()
-    n = f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "")
+    least, *more = compared.pairs["n"].unique().sort().to_list()
+    n = f"n = {least:,} to " if more else "n = "
+    n += counted(more[-1] if more else least, "paired query", "paired queries")
     named = compared.pairs["dropped"].explode().drop_nulls().unique().sort().to_list()
     if not named:
-        return f"{n} paired queries"
+        return n
     listed = ", ".join(named[:5]) + (", …" if len(named) > 5 else "")
-    return f"{n} paired queries; dropped, as only one of a pair has a value: {listed}"
+    return f"{n}; dropped, as only one of a pair has a value: {listed}"

@@ -16,6 +16,8 @@ from evalframe.statistics import Test, between_0_and_1, paired_test
 from evalframe.statistics.closed_tests import OF_PAIRS
 from evalframe.statistics.corrections import Correction, correct
 from evalframe.statistics.resampling import Alternative
+from evalframe.tables import apart, counted
+from evalframe.tables import shown as as_shown
 
 __all__ = ["assert_no_regression"]
 
@@ -90,7 +92,7 @@ def assert_no_regression(
     ...
     evalframe.errors.RegressionError: mrr fell from 0.7500 to 0.5000, by 0.2500 where 0.1000 is
     allowed. Queries that dropped most:
-      query_id='1', old=1.0, new=0.5, change=-0.5
+      query_id='1', old=1.0000, new=0.5000, change=-0.5000
     """
     shown = whole_number("shown", shown, least=0)
     one_of("missing", missing, ("fail", "drop"))
@@ -121,7 +123,7 @@ def assert_no_regression(
     # A drop that is the allowed one but for rounding is allowed.
     dropped = {m: d for m, d in worse.items() if -d > allowed[m] + 1e-12}
     if alpha is not None:
-        p, how = _p_of_drops(compared, list(worse), test, correction, resamples, seed)
+        p, how = _p_of_drops(compared, list(worse))
         dropped = {m: d for m, d in dropped.items() if p[m] < alpha}
         chances = {m: f" (p = {p[m]:.4g}, {how[m]})" for m in dropped}
     else:
@@ -146,26 +148,28 @@ def _allowed(max_drop: float | Mapping[str, float], metrics: Sequence[str]) -> d
 
 
 def _p_of_drops(
-    compared: Comparison,
-    metrics: Sequence[str],
-    test: Test,
-    correction: Correction,
-    resamples: int,
-    seed: int,
+    compared: Comparison, metrics: Sequence[str]
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Corrected one-sided p of each metric, and how it came about."""
+    done = compared.procedure
     found, how = [], {}
     for metric in metrics:
         both = compared.per_query_wide.filter(pl.col("metric") == metric).drop_nulls()
         is_worse: Alternative = "greater" if metric in compared.lower_is_better else "less"
         result = paired_test(
-            both["new"], both["old"], test, alternative=is_worse, resamples=resamples, seed=seed
+            both["new"],
+            both["old"],
+            done.test,
+            alternative=is_worse,
+            resamples=done.resamples,
+            seed=done.seed,
         )
         found.append(result.p)
         drawn = f", {result.resamples} resamples, seed {result.seed}" if result.resamples else ""
-        over = "" if correction == "none" else f"; {correction} correction, metrics: {len(metrics)}"
-        how[metric] = f"one-sided {result.method}{drawn}{over}"
-    corrected = correct(found, correction)
+        over = f"; {done.correction} correction, metrics: {len(metrics)}"
+        how[metric] = f"one-sided {result.method}{drawn}"
+        how[metric] += over if done.correction != "none" else ""
+    corrected = correct(found, done.correction)
     return {m: p for m, p in zip(metrics, corrected, strict=True) if p is not None}, how
 
 
@@ -190,10 +194,11 @@ def _not_compared(compared: Comparison, *, named: bool) -> list[str]:
     ]
 
 
-def _complaint(compared: Comparison, metric: str, allowed: float, chance: str, shown: int) -> str:
+def _complaint(compared: Comparison, metric: str, allowed: float, chance: str, most: int) -> str:
     row = compared.pairs.filter(pl.col("metric") == metric).row(0, named=True)
     rises = metric in compared.lower_is_better
-    by = abs(row["difference"])
+    before, after = apart(row["mean_b"], row["mean_a"])
+    by, limit = apart(abs(row["difference"]), allowed)
     queries = (
         compared.per_query_wide.filter(pl.col("metric") == metric)
         .drop_nulls()
@@ -203,27 +208,32 @@ def _complaint(compared: Comparison, metric: str, allowed: float, chance: str, s
         .select(*compared.aligned.keys.columns, "old", "new", "change")
     )
     return (
-        f"{metric} {'rose' if rises else 'fell'} from {row['mean_b']:.4f} to {row['mean_a']:.4f}, "
-        f"by {by:.4f} where {allowed:.4f} is allowed{chance}. Queries that dropped most:\n"
-        + _listed(queries, shown)
+        f"{metric} {'rose' if rises else 'fell'} from {before} to {after}, "
+        f"by {by} where {limit} is allowed{chance}. Queries that dropped most:\n"
+        + _listed(queries, most)
     )
 
 
-def _lost(compared: Comparison, shown: int) -> list[str]:
+def _lost(compared: Comparison, most: int) -> list[str]:
     lost = compared.per_query_wide.filter(pl.col("old").is_not_null() & pl.col("new").is_null())
     return [
-        f"{metric}: {rows.height} queries that had a value have none now. "
-        f"First rows:\n{_listed(rows.drop('metric', 'new'), shown)}"
+        f"{metric}: no value now for {counted(rows.height, 'query', 'queries')} that had one. "
+        f"First rows:\n{_listed(rows.drop('metric', 'new'), most)}"
         for (metric,), rows in lost.partition_by(
             "metric", as_dict=True, maintain_order=True
         ).items()
     ]
 
 
-def _listed(rows: pl.DataFrame, shown: int) -> str:
-    lines = [
-        "  " + ", ".join(f"{name}={value!r}" for name, value in row.items())
-        for row in rows.head(shown).to_dicts()
-    ]
-    more = [f"  … and {rows.height - shown} more"] if rows.height > shown else []
+def _listed(rows: pl.DataFrame, most: int) -> str:
+    lines = [f"  {_in_words(row)}" for row in rows.head(most).to_dicts()]
+    more = [f"  … and {rows.height - most} more"] if rows.height > most else []
     return "\n".join([*lines, *more])
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    """A query's key and its values, of which the old and the new never look alike."""
+    values = [name for name in row if name in ("old", "new")]
+    texts = dict(zip(values, apart(*(row[name] for name in values)), strict=True))
+    texts |= {name: as_shown(row[name]) for name in row if name == "change"}
+    return ", ".join(f"{name}={texts.get(name, repr(value))}" for name, value in row.items())

@@ -27,7 +27,7 @@ from evalframe.progress import tracked
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report import evaluate
-from evalframe.tables import text_table
+from evalframe.tables import counted, notebook_table, text_table
 
 __all__ = ["Tuning", "tune"]
 
@@ -35,6 +35,8 @@ STEP = 0.1
 """Between the weights that are tried; each setting's weights sum to 1."""
 MOST = 10_000
 """Settings up to which a grid is tried without the caller having written it out."""
+SHOWN = 5
+"""Settings that are printed, the best first."""
 
 
 @dataclass(frozen=True)
@@ -75,22 +77,29 @@ class Tuning:
 
     def __repr__(self) -> str:
         """The best parameters and their values as a small table."""
+        return "\n".join([text_table(self._best_first()), *self._notes()])
+
+    def _repr_html_(self) -> str:
+        return notebook_table(self._best_first(), self._notes())
+
+    def _best_first(self) -> pl.DataFrame:
+        falling = _greater_is_better(self.metric)
+        return self.tried.sort("value", descending=falling, maintain_order=True).head(SHOWN)
+
+    def _notes(self) -> list[str]:
+        trained_on = counted(len(self.train_queries), "training query", "training queries")
         test = "none" if self.test is None else f"{self.test:.4f}"
-        table = self.tried.sort("value", descending=_greater_is_better(self.metric))
-        return "\n".join(
-            [
-                text_table(table.head(5)),
-                f"{self.method}, norm {self.norm}: best {self.best}",
-                f"{self.metric}: {self.train:.4f} on {len(self.train_queries)} training queries, "
-                f"{test} on {len(self.test_queries)} others (seed {self.seed}); "
-                f"{self.tried.height} settings tried",
-            ]
-        )
+        return [
+            f"{self.method}, norm {self.norm}: best {self.best}",
+            f"{self.metric}: {self.train:.4f} on {trained_on}, "
+            f"{test} on {counted(len(self.test_queries), 'other')} (seed {self.seed}); "
+            f"{counted(self.tried.height, 'setting')} tried",
+        ]
 
 
 def tune(
-    runs: Any,
     qrels: Any,
+    runs: Any,
     method: str = "wsum",
     metric: str | Metric = "ndcg@10",
     *,
@@ -107,10 +116,10 @@ def tune(
 
     Parameters
     ----------
-    runs
-        As for `evalframe.fuse`.
     qrels
         Judgements: their queries are split.
+    runs
+        As for `evalframe.fuse`.
     method
         As for `fuse`.
     metric
@@ -142,7 +151,7 @@ def tune(
     >>> good = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"b": 2.0, "x": 1.0}}
     >>> bad = {"q1": {"x": 2.0, "a": 1.0}, "q2": {"x": 2.0, "b": 1.0}}
     >>> grid = {"weights": [(0, 1), (1, 0)]}
-    >>> found = tune({"good": good, "bad": bad}, qrels, "wsum", "mrr", grid=grid)
+    >>> found = tune(qrels, {"good": good, "bad": bad}, "wsum", "mrr", grid=grid)
     >>> found.best, found.test
     ({'weights': {'good': 1.0, 'bad': 0.0}}, 1.0)
     """

@@ -113,7 +113,7 @@ def choose(names: str | Iterable[str]) -> list[RagChoice]:
         except MetricError as error:
             problems.append(str(error))
     if problems:
-        raise MetricError("\n".join(problems) + f"\nRAG metrics: {', '.join(RAG_METRICS)}")
+        raise MetricError("\n".join(problems) + f"\n(RAG metrics: {', '.join(RAG_METRICS)})")
     if not chosen:
         raise MetricError(f"no metric was asked for; RAG metrics: {', '.join(RAG_METRICS)}")
     return list(chosen.values())

@@ -291,7 +291,8 @@ def iprec(recall: float, rounding: str = "nearest", rel: float | None = None) ->
 
     The highest precision at any rank from the c-th relevant document on, with c = `recall` times
     R, rounded to the nearest (`rounding=nearest`, trec_eval 10) or as ⌊recall · R + 0.9⌋
-    (`rounding=up`, trec_eval 9). 0 where fewer than c relevant documents are found.
+    (`rounding=up`, trec_eval 9, in its floating point: c is 2 at 0.7 of 3 documents). 0 where fewer
+    than c relevant documents are found.
     Source: trec_eval `iprec_at_recall`.
 
     >>> import evalframe as evf

@@ -2,13 +2,23 @@
 
 from evalframe.page.charts import figures
 from evalframe.page.document import document, section, write_document, write_table
-from evalframe.page.parts import details, facts, listed, paragraph, subheading, table, text_block
+from evalframe.page.parts import (
+    details,
+    facts,
+    left_out,
+    listed,
+    paragraph,
+    subheading,
+    table,
+    text_block,
+)
 
 __all__ = [
     "details",
     "document",
     "facts",
     "figures",
+    "left_out",
     "listed",
     "paragraph",
     "section",

@@ -10,6 +10,7 @@ import polars as pl
 from evalframe.io.saving import beside
 from evalframe.page.parts import escaped, paragraph, table
 from evalframe.page.style import STYLE
+from evalframe.tables import counted
 
 __all__ = ["document", "section", "write_document", "write_table"]
 
@@ -118,6 +119,6 @@ def write_table(
     >>> "<title>What is wrong</title>" in file.read_text()
     True
     """
-    lede = lede or f"{frame.height:,} rows"
+    lede = lede or counted(frame.height, "row")
     page = document(title, lede, [section("Rows", table(frame, title, rows))])
     write_document(page, path, overwrite=overwrite)

@@ -8,13 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
-from evalframe.tables import CONTROL_SIGNS, cells_of, in_one_line, more_rows, rows_kept
+from evalframe.tables import CONTROL_SIGNS, cells_of, counted, in_one_line, more_rows, rows_kept
 
 __all__ = [
     "UNHELD_SIGNS",
     "details",
     "escaped",
     "facts",
+    "left_out",
     "listed",
     "paragraph",
     "subheading",
@@ -47,6 +48,15 @@ def paragraph(text: str, *, kind: str = "") -> str:
     '<p>a &lt; b</p>'
     """
     return f"<p{_class(kind)}>{escaped(text)}</p>"
+
+
+def left_out(n: int, one: str, where: str = "") -> str:
+    """A line that counts what is not shown; nothing where all is.
+
+    >>> left_out(1, "pair"), left_out(0, "pair")
+    ('<p class="more">… and 1 more pair</p>', '')
+    """
+    return paragraph(f"… and {counted(n, f'more {one}')}{where}", kind="more") if n > 0 else ""
 
 
 def subheading(text: str) -> str:

@@ -16,6 +16,7 @@ from evalframe.page import (
     document,
     facts,
     figures,
+    left_out,
     paragraph,
     section,
     subheading,
@@ -24,7 +25,7 @@ from evalframe.page import (
 from evalframe.plots import curves, distribution
 from evalframe.report.lists import judged_lists, warn_without_texts
 from evalframe.report.one_query import NEAR, near_ties_of
-from evalframe.tables import shortened, shown
+from evalframe.tables import counted, shortened, shown
 
 if TYPE_CHECKING:
     from evalframe.report.report import Report
@@ -46,10 +47,11 @@ VALUES = 1000
 def page_of(report: Report, title: str, worst: int, corpus: Any, queries: Any) -> str:
     """A report as one self-contained page; see `Report.to_html`."""
     scored = max(report.counts["scored"].to_list(), default=0)
-    systems = f"{len(report.systems)} systems, " if report.systems else ""
+    systems = [counted(len(report.systems), "system")] if report.systems else []
+    sizes = [*systems, counted(scored, "query", "queries"), counted(len(report.how), "metric")]
     return document(
         title,
-        f"{systems}{scored} queries, {len(report.how)} metrics",
+        ", ".join(sizes),
         [
             section("Means", *_means(report)),
             section("Charts", _charts(report)),
@@ -68,7 +70,8 @@ def _means(report: Report) -> list[str]:
     if all(how == "mean" for how in report.how.values()):
         spread = spread.drop("how")
     note = paragraph(
-        "low and high: the 95% interval of the arithmetic mean over queries (Student's t). "
+        "low and high: the 95% interval of the arithmetic mean over queries (Student's t), which "
+        "may reach beyond what the metric can be. "
         "zeros: queries on which the value is 0.",
         kind="note",
     )
@@ -83,9 +86,7 @@ def _charts(report: Report) -> str:
     drawn = DISTRIBUTIONS if len(report.systems) <= MANY_SYSTEMS else 1
     for metric in [*report.how][:drawn]:
         charts[f"{metric} of each query"] = partial(distribution, report, metric)
-    left_out = len(report.how) - drawn
-    more = paragraph(f"… and {left_out} more distributions", kind="more") if left_out > 0 else ""
-    return figures(charts) + more
+    return figures(charts) + left_out(len(report.how) - drawn, "distribution")
 
 
 def _counted(report: Report) -> list[str]:
@@ -138,16 +139,12 @@ def _one_query(
     ranked, lost = documents.filter(~missed), documents.filter(missed)
     head = ranked.filter((pl.col("rank") <= DOCUMENTS) | (pl.col("verdict") == "relevant"))
     head = head.select("rank", "doc_id", "verdict", "relevance", "score", *texts)
-    left_out = ranked.height - head.height
     values = {metric: shown(row[metric]) for metric in metrics}
-    parts = [facts(values), table(head, "Ranked documents", below=TEXTS)]
-    if left_out:
-        parts.append(
-            paragraph(
-                f"… and {left_out:,} more rows, below rank {DOCUMENTS} and not relevant",
-                kind="more",
-            )
-        )
+    parts = [
+        facts(values),
+        table(head, "Ranked documents", below=TEXTS),
+        left_out(ranked.height - head.height, "row", f", below rank {DOCUMENTS} and not relevant"),
+    ]
     if lost.height:
         lost = lost.drop("rank", "score", "verdict")
         parts.append(table(lost, "Relevant but missed", DOCUMENTS, below=TEXTS))
@@ -162,7 +159,7 @@ def _one_query(
 
 def _values(report: Report) -> str:
     values = report.per_query
-    return details(f"{values.height:,} rows", table(values, "Values of each query", VALUES))
+    return details(counted(values.height, "row"), table(values, "Values of each query", VALUES))
 
 
 def _with_texts(lists: pl.DataFrame, corpus: Any) -> pl.DataFrame:

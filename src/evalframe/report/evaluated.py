@@ -10,7 +10,7 @@ from polars.dataframe.group_by import GroupBy
 
 from evalframe.errors import MetricError, OptionError, did_you_mean
 from evalframe.ranking.prepared import PreparedQrels
-from evalframe.report.spread import means_with_intervals
+from evalframe.report.spread import moments, with_t_intervals
 from evalframe.scoring import Asked, Contract, Scored
 
 __all__ = ["Evaluated"]
@@ -74,9 +74,12 @@ class Evaluated:
         `metric`, `n`, `mean`, `low`, `high` (null below two queries), `interval` and `confidence`.
         An interval may reach beyond what the metric can be; `evalframe.statistics` has others.
         """
-        keys = [*self._system, "metric"]
-        long = self.per_query.unpivot(list(self.how), index=self._system, variable_name="metric")
-        return means_with_intervals(long, keys)
+        # Grouped as in `summary`, since a mean's last bit hangs on it.
+        found = pl.concat(
+            _grouped(self.per_query, self._system).agg(pl.lit(name).alias("metric"), *moments(name))
+            for name in self.how
+        )
+        return with_t_intervals(found, [*self._system, "metric"])
 
     @functools.cached_property
     def metrics(self) -> dict[str, float]:

@@ -167,7 +167,9 @@ def _values(
     }
     own = per_query.filter(pl.col("query_id") == query_id)
     for metric, which in better.items() if own.height else ():
-        values, value = (frame[metric].cast(pl.Float64) for frame in (per_query, own))
+        values, value = (
+            frame[metric].cast(pl.Float64).fill_nan(None) for frame in (per_query, own)
+        )
         # A null compares to null, so that the share is null where there is no value.
         is_better = values < value if which == "lower" else values > value
         rows.append((metric, value.item(), *overall[metric], is_better.mean()))

@@ -54,6 +54,8 @@ class Report(Evaluated):
     def worst(self, metric: str, n: int = 10) -> pl.DataFrame:
         """The queries on which a metric is worst: lowest first, or highest where less is better.
 
+        Queries without a value come last.
+
         Parameters
         ----------
         metric
@@ -72,7 +74,10 @@ class Report(Evaluated):
         asked = self._asked(metric)
         n = min(whole_number("n", n), self.per_query.height)
         worst_first = [False for _ in self._system] + [asked.better == "lower", False]
-        ordered = self.per_query.sort(*self._system, metric, "query_id", descending=worst_first)
+        value = pl.col(metric).cast(pl.Float64).fill_nan(None)
+        ordered = self.per_query.sort(
+            *self._system, value, "query_id", descending=worst_first, nulls_last=True
+        )
         return (
             ordered.group_by(self._system, maintain_order=True).head(n)
             if self._system
@@ -183,9 +188,9 @@ class Report(Evaluated):
         pl.DataFrame
             For each slice and metric (of each system): `n` (queries with a value), `mean`, `low`
             and `high` (null below two queries), `difference` (from the mean over all slices),
-            `interval` (`t`) and `confidence` (0.95); by slice, null last. Means are arithmetic,
-            whatever a metric's own summary is. Queries without a row in `queries` are a slice of
-            nulls, and are counted in a warning.
+            `interval` (`t`: it may reach beyond what the metric can be) and `confidence` (0.95); by
+            slice, null last. Means are arithmetic, whatever a metric's own summary is. Queries
+            without a row in `queries` are a slice of nulls, and are counted in a warning.
 
         Raises
         ------

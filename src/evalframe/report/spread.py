@@ -9,7 +9,14 @@ import polars as pl
 
 from evalframe.errors import whole_number
 
-__all__ = ["CONFIDENCE", "histogram", "means_with_intervals", "t_quantile"]
+__all__ = [
+    "CONFIDENCE",
+    "histogram",
+    "means_with_intervals",
+    "moments",
+    "t_quantile",
+    "with_t_intervals",
+]
 
 CONFIDENCE = 0.95
 EXACT_UP_TO = 200
@@ -39,10 +46,22 @@ def means_with_intervals(long: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
     >>> means_with_intervals(frame, ["metric"]).select("n", "mean", "low", "high").row(0)
     (4, 0.5, -0.1496141318125549, 1.1496141318125548)
     """
-    value = pl.col("value").cast(pl.Float64).fill_nan(None)
-    found = long.group_by(keys, maintain_order=True).agg(
-        n=value.count(), mean=value.mean(), error=value.std() / value.count().sqrt()
-    )
+    return with_t_intervals(long.group_by(keys, maintain_order=True).agg(moments("value")), keys)
+
+
+def moments(column: str) -> list[pl.Expr]:
+    """What an interval is made of: `n` (values that are there), `mean` and its standard `error`."""
+    value = pl.col(column).cast(pl.Float64).fill_nan(None)
+    n = value.count()
+    return [
+        n.alias("n"),
+        value.mean().alias("mean"),
+        (value.std() / n.sqrt()).alias("error"),
+    ]
+
+
+def with_t_intervals(found: pl.DataFrame, keys: list[str]) -> pl.DataFrame:
+    """The keys, what `moments` gave, and the interval of each mean; see `means_with_intervals`."""
     sizes = [n for n in found["n"].unique().sort().to_list() if n > 1]
     quantile = pl.col("n").replace_strict(
         sizes, [t_quantile(n - 1) for n in sizes], default=None, return_dtype=pl.Float64

@@ -13,6 +13,7 @@ from evalframe.page import (
     details,
     document,
     figures,
+    left_out,
     listed,
     paragraph,
     section,
@@ -21,7 +22,7 @@ from evalframe.page import (
 )
 from evalframe.plots import coverage, distribution
 from evalframe.report.spread import means_with_intervals
-from evalframe.tables import shortened
+from evalframe.tables import counted, shortened
 
 if TYPE_CHECKING:
     from evalframe.samples.report import RagReport
@@ -42,7 +43,8 @@ def page_of(report: RagReport, title: str, worst: int) -> str:
     """A report on samples as one self-contained page; see `RagReport.to_html`."""
     return document(
         title,
-        f"{report.n_samples} samples, {len(report.metrics)} metrics, profile {report.profile}",
+        f"{counted(report.n_samples, 'sample')}, {counted(len(report.metrics), 'metric')}, "
+        f"profile {report.profile}",
         [
             section("Means", *_means(report)),
             section("Charts", _charts(report)),
@@ -55,9 +57,10 @@ def page_of(report: RagReport, title: str, worst: int) -> str:
 
 def _means(report: RagReport) -> list[str]:
     note = (
-        "mean: over the samples that have a value; low and high: its 95% interval (Student's t). "
-        "rest as 0: over all samples, the others counted as 0. if delivered: over the scored "
-        "samples for which the system delivered something."
+        "mean: over the samples that have a value; low and high: its 95% interval (Student's t), "
+        "which may reach beyond what the metric can be. rest as 0: over all samples, the others "
+        "counted as 0. if delivered: over the scored samples for which the system delivered "
+        "something."
     )
     shown = report.table().drop("reasons")
     if report.per_sample.height:
@@ -77,9 +80,7 @@ def _charts(report: RagReport) -> str:
     with_values = [metric for metric, n in report.coverage.items() if n]
     for metric in with_values[:DISTRIBUTIONS]:
         charts[f"{metric} of each sample"] = partial(distribution, report, metric)
-    left_out = len(with_values) - DISTRIBUTIONS
-    more = paragraph(f"… and {left_out} more distributions", kind="more") if left_out > 0 else ""
-    return figures(charts) + more
+    return figures(charts) + left_out(len(with_values) - DISTRIBUTIONS, "distribution")
 
 
 def _reasons(report: RagReport) -> str:
@@ -146,9 +147,7 @@ def _texts(label: str, texts: list[str | None] | None, ids: list[str] | None = N
         (f"[{name}] " if name is not None else "") + (_cut(text) or "none")
         for name, text in zip(named, texts, strict=True)
     ][:CONTEXTS]
-    left_out = len(texts) - len(shown)
-    more = paragraph(f"… and {left_out} more", kind="more") if left_out else ""
-    return listed(label, shown) + more
+    return listed(label, shown) + left_out(len(texts) - len(shown), "text")
 
 
 def _cut(text: str | None) -> str | None:
@@ -161,4 +160,4 @@ def _values(report: RagReport) -> str:
     if not samples.height:
         return ""
     values = samples.select(*keys, *report.metrics)
-    return details(f"{values.height:,} rows", table(values, "Values of each sample", VALUES))
+    return details(counted(values.height, "row"), table(values, "Values of each sample", VALUES))

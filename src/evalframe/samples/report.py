@@ -16,6 +16,7 @@ from evalframe.samples.groups import SUMMARY_SCHEMA, summary_by
 from evalframe.tables import (
     ROWS_SHOWN,
     cells_of,
+    counted,
     latex_table,
     markdown_table,
     more_rows,
@@ -260,7 +261,7 @@ class RagReport:
         return sum(n for reason, n in reasons if is_undelivered(reason))
 
     def _note(self) -> str:
-        return f"{self.n_samples} samples, profile {self.profile}"
+        return f"{counted(self.n_samples, 'sample')}, profile {self.profile}"
 
     def __repr__(self) -> str:
         """The summary as a table of plain text."""

@@ -15,7 +15,7 @@ import polars as pl
 from evalframe.errors import EmptyError, OptionError, RowError, one_of
 from evalframe.statistics.closed_tests import OF_PAIRS, intervals_of, p_values_of
 from evalframe.statistics.contrasts import differences_of
-from evalframe.statistics.corrections import CORRECTIONS, FAMILIES, Correction, Family
+from evalframe.statistics.corrections import FAMILIES, Correction, Family, correction_of
 from evalframe.statistics.resampling import ALTERNATIVES, Alternative, checked_draws, require_stats
 
 if TYPE_CHECKING:
@@ -66,7 +66,10 @@ TESTS = (
 """The names of all tests."""
 
 IntervalMethod = Literal["bca", "percentile", "studentised", "t"]
-"""How an interval of a mean is made: three bootstrap methods, and Student's t."""
+"""How an interval of a mean is made: three bootstrap methods, and Student's t.
+
+`t` and `studentised` may reach beyond what the metric can be.
+"""
 INTERVALS = ("bca", "percentile", "studentised", "t")
 """The names of all intervals of a mean."""
 
@@ -102,9 +105,9 @@ class Procedure:
     def __post_init__(self) -> None:
         """Refuse what is not offered."""
         one_of("test", self.test, TESTS)
-        one_of("correction", self.correction, CORRECTIONS)
         one_of("family", self.family, FAMILIES)
         one_of("interval", self.interval, INTERVALS)
+        object.__setattr__(self, "correction", correction_of(self.correction))
         draws = checked_draws(self.resamples, self.seed)
         for name, value in zip(("resamples", "seed"), draws, strict=True):
             object.__setattr__(self, name, value)

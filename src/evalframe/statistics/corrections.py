@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, cast
 
 from evalframe.errors import OptionError, one_of
 
-__all__ = ["CORRECTIONS", "FAMILIES", "Correction", "Family", "correct"]
+__all__ = ["CORRECTIONS", "FAMILIES", "Correction", "Family", "correct", "correction_of"]
 
-Correction = Literal["holm", "bonferroni", "benjamini-hochberg", "none"]
+Correction = Literal["holm", "bonferroni", "benjamini-hochberg", "none", "bh", "fdr_bh"]
 CORRECTIONS = ("holm", "bonferroni", "benjamini-hochberg", "none")
+SHORT_NAMES: dict[str, Correction] = {"bh": "benjamini-hochberg", "fdr_bh": "benjamini-hochberg"}
+"""What scipy and statsmodels call a correction → its name here."""
 
 Family = Literal["all", "metric", "pair"]
 """Which p-values are corrected together.
@@ -19,6 +21,16 @@ Family = Literal["all", "metric", "pair"]
 are by the way; or those of each `pair` of systems.
 """
 FAMILIES = ("all", "metric", "pair")
+
+
+def correction_of(name: str) -> Correction:
+    """The correction that a name stands for; what is none is refused.
+
+    >>> correction_of("bh")
+    'benjamini-hochberg'
+    """
+    one_of("correction", name, (*CORRECTIONS, *SHORT_NAMES))
+    return SHORT_NAMES.get(name, cast(Correction, name))
 
 
 def correct(p_values: Sequence[float | None], method: Correction = "holm") -> list[float | None]:
@@ -31,8 +43,8 @@ def correct(p_values: Sequence[float | None], method: Correction = "holm") -> li
         count.
     method
         `holm` and `bonferroni` bound the chance of any false discovery, and `holm` is never the
-        weaker; `benjamini-hochberg` bounds the expected share of false ones among discoveries;
-        `none` gives them back.
+        weaker; `benjamini-hochberg` (or `bh`, scipy's name, or `fdr_bh`, that of statsmodels)
+        bounds the expected share of false ones among discoveries; `none` gives them back.
 
     Returns
     -------
@@ -55,7 +67,7 @@ def correct(p_values: Sequence[float | None], method: Correction = "holm") -> li
     >>> correct([0.01, None, 0.25], "bonferroni")
     [0.02, None, 0.5]
     """
-    one_of("correction", method, CORRECTIONS)
+    method = correction_of(method)
     family = [(p, place) for place, p in enumerate(p_values) if p is not None]
     wrong = [p for p, _ in family if not 0 <= p <= 1]
     if wrong:
