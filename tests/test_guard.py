@@ -76,15 +76,17 @@ def collects(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 def test_an_evaluation_in_memory_runs_its_plans_once(collects: Counter[str]) -> None:
     evf.evaluate(*made(50), METRICS)
-    assert collects == {"collect_all": 1}
+    # One look at the run, and one at what was found in it.
+    assert collects == {"collect_all": 1, "collect": 1}
 
 
 def test_a_streamed_evaluation_reads_an_ordered_run_once(collects: Counter[str]) -> None:
     qrels, run = made(50)
     evf.evaluate(qrels, run.lazy(), METRICS)
     assert collects["batches"] == 1
-    # One look at each of the two parts of the batch in memory, for the queries that it holds.
-    assert collects["collect"] == collects["collect_all"] == 2
+    # One look at each of the two parts of the batch in memory; one for the queries that it holds,
+    # and one at what was found.
+    assert (collects["collect_all"], collects["collect"]) == (2, 4)
 
 
 def test_an_unordered_stream_is_read_three_times(
@@ -100,15 +102,15 @@ def test_an_unordered_stream_is_read_three_times(
 def test_an_ordered_run_is_never_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
     qrels, run = made(300, n_docs=100)
     sorted_heights = []
-    original = pl.DataFrame.sort
+    original = pl.LazyFrame.sort
 
-    def watched(self: pl.DataFrame, *args: object, **how: object) -> pl.DataFrame:
-        sorted_heights.append(self.height)
+    def watched(self: pl.LazyFrame, *args: object, **how: object) -> pl.LazyFrame:
+        sorted_heights.append(self.select(pl.len()).collect().item())
         return original(self, *args, **how)
 
-    monkeypatch.setattr(pl.DataFrame, "sort", watched)
+    monkeypatch.setattr(pl.LazyFrame, "sort", watched)
     evf.evaluate(qrels, run, METRICS)
-    assert max(sorted_heights) < run.height
+    assert 0 < max(sorted_heights) < run.height
 
 
 def test_the_lazy_plan_holds_no_python() -> None:

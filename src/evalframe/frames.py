@@ -113,19 +113,12 @@ def conform(
     unclear = found.get("relevance") == "score" and found["doc_id"] != BEIR_DOC
     if kind == "qrels" and unclear and "relevance" not in (columns or {}):
         _refuse_run(frame, schema)
-    picked = [
-        _coerced(pl.col(name), schema[name], shape, column, name).alias(column)
-        for column, name in found.items()
-    ]
-    if shape.keeps_extra:
-        taken = {*found.values(), *found}
-        picked += [pl.col(name) for name in schema.names() if name not in taken]
     as_they_are = all(
         column == name and schema[name] == _target(shape, column, schema[name])
         for column, name in found.items()
     )
     if not as_they_are:
-        named = _cast(frame, picked, shape, found)
+        named = _cast(frame, _picked(schema, shape, found), shape, found)
     elif shape.keeps_extra or schema.names() == [*found]:
         named = frame
     else:
@@ -176,11 +169,12 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
     """Refuse an empty frame, null ids, and null or NaN numbers."""
     if frame.height == 0:
         raise EmptyError(f"the {shape.kind} frame has no rows")
-    strict = [c for c in frame.columns if c in _strict_columns(shape)]
-    if not strict:
-        return
-    bad = {column: _unusable(column, frame.schema[column]) for column in strict}
-    counts = frame.select(**{c: e.sum() for c, e in bad.items()}).row(0, named=True)
+    strict = _strict_columns(shape)
+    bad = {c: _unusable(c, dtype) for c, dtype in frame.schema.items() if c in strict}
+    counts = {c: frame.get_column(c).null_count() for c in bad}
+    floats = {c: bad[c].sum() for c in bad if frame.get_column(c).dtype.is_float()}
+    if floats:
+        counts |= frame.select(**floats).row(0, named=True)
     wrong = {column: count for column, count in counts.items() if count}
     if not wrong:
         return
@@ -287,6 +281,18 @@ def _target(shape: Shape, column: str, dtype: pl.DataType) -> pl.DataType:
     if role == "grade":
         return pl.Float64() if dtype.is_float() or dtype.is_decimal() else pl.Int64()
     return DTYPES[role]
+
+
+def _picked(schema: pl.Schema, shape: Shape, found: dict[str, str]) -> list[pl.Expr]:
+    """The columns by the house's names and types, and the others where the kind keeps them."""
+    picked = [
+        _coerced(pl.col(name), schema[name], shape, column, name).alias(column)
+        for column, name in found.items()
+    ]
+    if shape.keeps_extra:
+        taken = {*found.values(), *found}
+        picked += [pl.col(name) for name in schema.names() if name not in taken]
+    return picked
 
 
 def _coerced(values: pl.Expr, dtype: pl.DataType, shape: Shape, column: str, name: str) -> pl.Expr:

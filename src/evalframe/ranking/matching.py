@@ -113,7 +113,7 @@ def looks_unordered(run: pl.DataFrame) -> bool:
     if run.height < SMALL:
         return False
     head = run["score"].head(PROBE)
-    return bool((head > head.shift(1)).sum() > MANY_RISES * head.len())
+    return bool((head.slice(1) > head.head(-1)).sum() > MANY_RISES * head.len())
 
 
 def _engine(run: pl.DataFrame) -> Engine:
@@ -151,14 +151,16 @@ def place_ordered(
         ],
         "in-memory" if run.height < SMALL_IN_ORDER else "streaming",
     )
-    matched = matched if by_doc else _verified(lookup, run, matched)
     start = starts.to_series()
     groups = run.select(pl.col(keys).gather(start))
     if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
-    return Found(groups, _ranked_in_order(run, matched, start, end, levels, rule))
+    true = matched.lazy() if by_doc else _verified(lookup, run, matched.lazy())
+    placed = _places(run, true, start, end)
+    ranked = settle_ties(run, placed, levels, rule)
+    return Found(groups, ranked.select("pair", "block", pl.col("rank").cast(pl.UInt32), "score"))
 
 
 def _match_by_doc(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
@@ -173,7 +175,7 @@ def _match_by_pair(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
     return hashed.join(lookup.hashed.lazy(), on="hash").select("row", "pair")
 
 
-def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.DataFrame) -> pl.DataFrame:
+def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.LazyFrame:
     """The matches whose ids are equal, not only their hashes."""
     row, pair = pl.col("row"), pl.col("pair")
     return matched.filter(
@@ -187,27 +189,22 @@ def _all_in(rises: pl.Series, start: pl.Series) -> bool:
     return rises.len() <= start.len() and bool(rises.is_in(start.implode()).all())
 
 
-def _ranked_in_order(
-    run: pl.DataFrame,
-    matched: pl.DataFrame,
-    start: pl.Series,
-    end: pl.Series,
-    levels: list[pl.DataFrame],
-    rule: TieRule,
+def _places(
+    run: pl.DataFrame, matched: pl.LazyFrame, start: pl.Series, end: pl.Series
 ) -> pl.DataFrame:
-    """Give matched rows of an ordered run their `block`, `rank` and `score`."""
-    matched = matched.sort("row")
-    row = matched["row"]
-    block = start.search_sorted(row, side="right") - 1
-    matched = matched.with_columns(
-        block=block,
-        start=pl.lit(start).gather(block),
-        end=pl.lit(end).gather(block),
-        rank=row - pl.lit(start).gather(block) + 1,
+    """Matched rows of an ordered run by `row`, with their block's number, `start` and `end`.
+
+    `rank` is the place in the block, and `score` the row's.
+    """
+    row, block = pl.col("row"), pl.col("block")
+    by_row = matched.sort("row").with_columns(
+        block=pl.lit(start).search_sorted(row, side="right") - 1,
         score=pl.lit(run["score"]).gather(row),
     )
-    ranked = settle_ties(run, matched, levels, rule)
-    return ranked.select("pair", "block", pl.col("rank").cast(pl.UInt32), "score")
+    bounds = {"start": pl.lit(start).gather(block), "end": pl.lit(end).gather(block)}
+    return collect(
+        by_row.with_columns(**bounds).with_columns(rank=row - pl.col("start") + 1), "in-memory"
+    )
 
 
 def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule) -> Found:

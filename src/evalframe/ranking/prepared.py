@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from evalframe.engine import collect
 from evalframe.frames import collected, pair_hash
 from evalframe.inputs import qrels_frame
 from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
@@ -66,10 +67,12 @@ class PreparedQrels:
         """
         row = pl.int_range(pl.len(), dtype=pl.UInt32)
         is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
-        return (
-            self.checked.sort("query_id", "relevance", "doc_id", descending=[False, True, True])
+        return collect(
+            self.checked.lazy()
+            .sort("query_id", "relevance", "doc_id", descending=[False, True, True])
             .select(pl.col("query_id").rle_id().alias("query"), pl.all())
-            .with_columns(ideal_rank=row - pl.when(is_first).then(row).forward_fill() + 1)
+            .with_columns(ideal_rank=row - pl.when(is_first).then(row).forward_fill() + 1),
+            "in-memory",
         )
 
     @functools.cached_property
@@ -105,7 +108,7 @@ class PreparedQrels:
     @functools.cached_property
     def lookup(self) -> Lookup:
         """All judged documents, to be found in a run."""
-        return Lookup(self.qrels.with_row_index("pair").drop("relevance"), self.pairs)
+        return Lookup(self.pairs.select("query_id", "doc_id").with_row_index("pair"), self.pairs)
 
     @property
     def qrels(self) -> pl.DataFrame:

@@ -68,10 +68,10 @@ def levels_of(run: pl.DataFrame) -> list[pl.LazyFrame]:
     """
     rows, score = run.lazy(), pl.col("score")
     head = run["score"].head(PROBE)
-    if (head == head.shift(1)).sum() < MANY_TIES * head.len():
+    if (head.slice(1) == head.head(-1)).sum() < MANY_TIES * head.len():
         return [rows.select(repeat=pl.arg_where(score == score.shift(1)))]
-    changes = score.ne_missing(score.shift(1))
-    return [rows.select(level=changes.cum_sum()), rows.select(first=pl.arg_where(changes))]
+    first = pl.arg_where(score.ne_missing(score.shift(1)))
+    return [rows.select(level=score.rle_id()), rows.select(first=first)]
 
 
 def settle_ties(
@@ -119,8 +119,8 @@ def _by_levels(
         "at",
         "row",
         "start",
-        lo=pl.max_horizontal(pl.lit(firsts).gather(own - 1), "start"),
-        hi=pl.min_horizontal(pl.lit(firsts).gather(own), "end"),
+        lo=pl.max_horizontal(pl.lit(firsts).gather(own), "start"),
+        hi=pl.min_horizontal(pl.lit(firsts).gather(own + 1), "end"),
     )
 
 

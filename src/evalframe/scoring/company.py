@@ -19,16 +19,16 @@ def with_company(rows: pl.DataFrame, n_units: int) -> pl.DataFrame:
     every row of the frame pass: the last bit of a query's value would hang on which others stand
     beside it. The unit added has documents that pass and documents that do not, of every sort.
     """
-    names = tuple(rows.schema.items())
-    added = _one_more(names).with_columns(unit=pl.lit(n_units, rows.schema["unit"]))
+    added = _one_more(tuple(rows.schema.items()), n_units)
     return pl.concat([rows, added]).with_columns(pl.col("unit").set_sorted())
 
 
 @functools.lru_cache(maxsize=64)
-def _one_more(schema: tuple[tuple[str, pl.DataType], ...]) -> pl.DataFrame:
+def _one_more(schema: tuple[tuple[str, pl.DataType], ...], unit: int) -> pl.DataFrame:
     """The rows of the unit that is added, of whatever columns the judged rows have."""
     n = len(RANKS)
     values: dict[str, list[int | None]] = {
+        "unit": [unit] * n,
         "relevance": [*RELEVANCES],
         "rank": RANKS,
         "ideal_rank": [*range(1, n + 1)],

@@ -138,7 +138,7 @@ def score(
         (pl.col("relevance") > 0).any().alias(POSITIVE),
         *([judged(k).alias(JUDGED)] if is_whole else []),
     )
-    values = seen.units.drop("unit").hstack(values.drop("unit").head(n_units))
+    values = seen.units.drop("unit").hstack(values.head(n_units).get_columns()[1:])
     later = None if is_whole else functools.partial(_share_judged, whole, run, order, k)
     return Scored(values, seen.groups, asked, contract.queries, later)
 
@@ -165,8 +165,9 @@ def _one_number_each(groups: GroupBy, asked: list[Asked], *more: pl.Expr) -> pl.
     except pl.exceptions.PolarsError as error:
         what = str(error).partition("\n")[0]
         raise MetricError(f"a metric cannot be worked out on the judged frame: {what}") from error
+    schema = values.schema
     for metric in asked:
-        dtype = values.schema[metric.name]
+        dtype = schema[metric.name]
         if not (dtype.is_numeric() or dtype == pl.Boolean):
             raise MetricError(
                 f"metric {metric.name!r} gives {dtype} for a query, not one number; end the "
