@@ -6,6 +6,7 @@ python tests/benchmarks/tools.py TOOL SOURCE STEM
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,8 @@ METRICS = [
     "map",
     "success@10",
 ]
+ABOUT_SECONDS, MOST_CALLS = 1.0, 50
+"""How long a tool is timed, and how often at most; once at least."""
 COLUMNS = ["query_id", "doc_id", "score"]
 Means = dict[str, float]
 Timed = Callable[[], Means]
@@ -231,19 +234,24 @@ def peak_memory() -> float:
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
+def timed_once(timed: Timed) -> tuple[float, Means]:
+    """Seconds of one call, and what it gave."""
+    started = time.perf_counter()
+    means = timed()
+    return time.perf_counter() - started, means
+
+
 def main() -> None:
-    """Time the second of two calls (of W4 the first) and print what was found."""
+    """Print the median of calls that follow a first one (of W4 the first) and what was found."""
     tool, source, stem = sys.argv[1:4]
     timed = TOOLS[tool](stem, source)
+    first, means = timed_once(timed)
+    seconds = [first]
     if not stem.endswith("W4") and tool != "ir_measures":
-        timed()
-    repeats = 5 if stem.endswith(("W1", "W3")) else 1
-    started = time.perf_counter()
-    for _ in range(repeats):
-        means = timed()
-    seconds = (time.perf_counter() - started) / repeats
-    peak = peak_memory()
-    print(json.dumps({"seconds": seconds, "peak_mb": peak, "means": means}))
+        calls = max(1, min(MOST_CALLS, int(ABOUT_SECONDS / first)))
+        seconds = [timed_once(timed)[0] for _ in range(calls)]
+    found = {"seconds": statistics.median(seconds), "peak_mb": peak_memory(), "means": means}
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -173,13 +173,14 @@ def judged_frame(
     else:
         placed = place_plan(prepared, run, order.ties, order.score_dtype, progress)
     pairs, units = _for_each_system(prepared, placed, only)
-    units = units.with_columns(_lengths(units, placed.groups))
+    units = units.hstack([_lengths(units, placed.groups)])
     slots = placed.matches["slot"]
     found = [name for name in ("score", "rank") if only is None or name in {"rank", *only}]
-    judged = pairs.with_columns(
-        pl.col("unit").set_sorted(),
-        *(_spread(placed.matches[name], slots, pairs.height) for name in found),
-        units["n_retrieved"].gather(pairs["unit"]),
+    judged = pairs.hstack(
+        [
+            *(_spread(placed.matches[name], slots, pairs.height) for name in found),
+            units["n_retrieved"][pairs["unit"]],
+        ]
     )
     if judged["rank"].count() < placed.matches.height:
         n = prepared.pairs.height
@@ -192,7 +193,7 @@ def judged_frame(
 def _lengths(units: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
     """`n_retrieved` of each unit."""
     keys = units.columns[1:]
-    if units.select(keys).equals(groups.select(keys)):
+    if units[keys].equals(groups[keys]):
         return groups["n_retrieved"]
     found = units.join(groups, on=keys, how="left", maintain_order="left")
     return found["n_retrieved"].fill_null(0).cast(pl.UInt32)
@@ -200,7 +201,7 @@ def _lengths(units: pl.DataFrame, groups: pl.DataFrame) -> pl.Series:
 
 def _spread(values: pl.Series, slots: pl.Series, n: int) -> pl.Series:
     """The values in their slots of a longer column, null elsewhere."""
-    nothing = pl.repeat(None, n, dtype=values.dtype, eager=True).alias(values.name)
+    nothing = pl.Series(values.name, [None], values.dtype).new_from_index(0, n)
     return nothing.scatter(slots, values)
 
 
@@ -217,10 +218,12 @@ def _for_each_system(
     prepared: PreparedQrels, placed: Placed, only: Collection[str] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgements, and the queries by number, once for each system."""
-    pairs = prepared.pairs.rename({"query": "unit"})
+    pairs, units = (
+        prepared.pairs.rename({"query": "unit"}),
+        prepared.queries.rename({"query": "unit"}),
+    )
     if only is not None:
-        pairs = pairs.select(name for name in pairs.columns if name in {*ALWAYS, *only})
-    units = prepared.queries.rename({"query": "unit"})
+        pairs = pairs[[name for name in pairs.columns if name in {*ALWAYS, *only}]]
     if placed.systems is None:
         return pairs, units
     n = prepared.n_queries

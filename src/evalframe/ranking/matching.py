@@ -152,15 +152,15 @@ def place_ordered(
         "in-memory" if run.height < SMALL_IN_ORDER else "streaming",
     )
     start = starts.to_series()
-    groups = run.select(pl.col(keys).gather(start))
+    groups = run[keys][start]
     if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
-    groups = groups.with_columns(n_retrieved=(end - start).cast(pl.UInt32))
+    groups = groups.hstack([(end - start).cast(pl.UInt32).alias("n_retrieved")])
     true = matched.lazy() if by_doc else _verified(lookup, run, matched.lazy())
     placed = _places(run, true, start, end)
     ranked = settle_ties(run, placed, levels, rule)
-    return Found(groups, ranked.select("pair", "block", pl.col("rank").cast(pl.UInt32), "score"))
+    return Found(groups, ranked[["pair", "block", "rank", "score"]])
 
 
 def _match_by_doc(lookup: Lookup, run: pl.DataFrame) -> pl.LazyFrame:
@@ -185,8 +185,8 @@ def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.La
 
 
 def _all_in(rises: pl.Series, start: pl.Series) -> bool:
-    """Whether scores rise only where a query's block starts."""
-    return rises.len() <= start.len() and bool(rises.is_in(start.implode()).all())
+    """Whether scores rise only where a query's block starts: no row is new beside the starts."""
+    return rises.len() <= start.len() and pl.concat([start, rises]).n_unique() == start.len()
 
 
 def _places(
@@ -202,9 +202,8 @@ def _places(
         score=pl.lit(run["score"]).gather(row),
     )
     bounds = {"start": pl.lit(start).gather(block), "end": pl.lit(end).gather(block)}
-    return collect(
-        by_row.with_columns(**bounds).with_columns(rank=row - pl.col("start") + 1), "in-memory"
-    )
+    rank = (row - pl.col("start") + 1).cast(pl.UInt32)
+    return collect(by_row.with_columns(**bounds).with_columns(rank=rank), "in-memory")
 
 
 def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule) -> Found:
@@ -268,12 +267,11 @@ def refuse_repeats(judgements: pl.DataFrame, matched: pl.DataFrame, keys: list[s
 def number(prepared: PreparedQrels, found: Found, keys: list[str]) -> Placed:
     """Number the systems, and give each match its slot among all judgements of all systems."""
     groups, matched = found.groups, found.matched
-    systems = None
-    slot = pl.col("pair")
+    systems, slot = None, matched["pair"]
     if len(keys) > 1:
         systems = groups["system"].unique().sort()
         numbers = pl.DataFrame([systems]).with_row_index("number")
         of_block = groups.join(numbers, on="system", how="left", maintain_order="left")["number"]
-        slot = slot + pl.lit(of_block.gather(matched["block"])) * prepared.pairs.height
-    matches = matched.select(slot=slot, rank="rank", score="score")
+        slot = slot + of_block[matched["block"]] * prepared.pairs.height
+    matches = pl.DataFrame([slot.alias("slot"), matched["rank"], matched["score"]])
     return Placed(matches, groups, systems)

@@ -108,12 +108,12 @@ class PreparedQrels:
     @functools.cached_property
     def lookup(self) -> Lookup:
         """All judged documents, to be found in a run."""
-        return Lookup(self.pairs.select("query_id", "doc_id").with_row_index("pair"), self.pairs)
+        return Lookup(self.pairs[["query_id", "doc_id"]].with_row_index("pair"), self.pairs)
 
     @property
     def qrels(self) -> pl.DataFrame:
         """The qrels as they stand in `pairs`: `query_id`, `doc_id`, `relevance`."""
-        return self.pairs.select("query_id", "doc_id", "relevance")
+        return self.pairs[["query_id", "doc_id", "relevance"]]
 
     @functools.cached_property
     def with_more(self) -> dict[frozenset[str], PreparedQrels]:

@@ -20,7 +20,8 @@ def with_company(rows: pl.DataFrame, n_units: int) -> pl.DataFrame:
     beside it. The unit added has documents that pass and documents that do not, of every sort.
     """
     added = _one_more(tuple(rows.schema.items()), n_units)
-    return pl.concat([rows, added]).with_columns(pl.col("unit").set_sorted())
+    together = pl.concat([rows, added])
+    return together.replace_column(together.get_column_index("unit"), together["unit"].set_sorted())
 
 
 @functools.lru_cache(maxsize=64)

@@ -29,7 +29,8 @@ def refuse_strangers(prepared: PreparedQrels, seen: Judged) -> None:
 def refuse_swapped(prepared: PreparedQrels, run: pl.DataFrame | pl.LazyFrame) -> None:
     """Refuse what looks like scores where grades should be, and like grades for scores."""
     grade = prepared.checked["relevance"]
-    is_score = (grade != grade.round()).any() or (grade > LIKELY).any()
+    has_fractions = grade.dtype.is_float() and (grade != grade.round()).any()
+    is_score = has_fractions or (grade > LIKELY).any()
     if not is_score:
         return
     scores = collect(run.lazy().select("query_id", "score").head(1000))

@@ -138,7 +138,7 @@ def score(
         (pl.col("relevance") > 0).any().alias(POSITIVE),
         *([judged(k).alias(JUDGED)] if is_whole else []),
     )
-    values = seen.units.drop("unit").hstack(values.head(n_units).get_columns()[1:])
+    values = seen.units[:, 1:].hstack(values.head(n_units)[:, 1:])
     later = None if is_whole else functools.partial(_share_judged, whole, run, order, k)
     return Scored(values, seen.groups, asked, contract.queries, later)
 
