@@ -14,6 +14,7 @@ from evalframe.metrics.quantities import (
     discounted,
     fraction,
     gain_of,
+    hits,
     ideal_rank,
     log2,
     n_relevant,
@@ -338,5 +339,6 @@ def _discounted(gains: pl.Expr, k: int | None) -> pl.Expr:
 
 
 def _precision_at_hits(k: int | None, rel: float | None) -> pl.Expr:
-    ranks = relevant_ranks(rel, k)
-    return (ranks.cum_count() / ranks).sum()
+    # As lists: a grouping would count from row to row for one query after the other.
+    nth = pl.int_ranges(1, hits(rel, k) + 1)
+    return (nth / relevant_ranks(rel, k).implode()).list.sum()
