@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.tables import notebook_table, text_table
+from evalframe.tables import counted, notebook_table, text_table
 
 __all__ = ["SKIPPED_SCHEMA", "RetrievalEvalReport"]
 
@@ -138,4 +138,5 @@ class RetrievalEvalReport:
         failed = [
             f"  {query_id!r}: {error}" for query_id, _, error in self.failures.head(5).iter_rows()
         ]
-        return [f"{self.n_queries} queries scored", *left_out, *failed, *self.notes]
+        scored = counted(self.n_queries, "query", "queries")
+        return [f"{scored} scored", *left_out, *failed, *self.notes]

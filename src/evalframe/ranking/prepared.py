@@ -12,6 +12,7 @@ from evalframe.engine import collect
 from evalframe.frames import collected, pair_hash
 from evalframe.inputs import qrels_frame
 from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
+from evalframe.tables import counted
 
 __all__ = ["SEED", "Lookup", "PreparedQrels", "prepare"]
 
@@ -128,7 +129,8 @@ class PreparedQrels:
 
     def __repr__(self) -> str:
         """How many queries and judgements there are."""
-        return f"PreparedQrels({self.n_queries} queries, {self.pairs.height} judgements)"
+        queries = counted(self.n_queries, "query", "queries")
+        return f"PreparedQrels({queries}, {counted(self.pairs.height, 'judgement')})"
 
 
 def prepare(qrels: Any, *, subtopics: bool = False) -> PreparedQrels:
@@ -146,7 +148,7 @@ def prepare(qrels: Any, *, subtopics: bool = False) -> PreparedQrels:
     >>> import evalframe as evf
     >>> qrels = evf.prepare({"q": {"a": 1, "b": 0}})
     >>> qrels
-    PreparedQrels(1 queries, 2 judgements)
+    PreparedQrels(1 query, 2 judgements)
     >>> evf.evaluate(qrels, {"q": {"a": 1.0}}, ["recall@5"]).metrics
     {'recall@5': 1.0}
     """
