@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
 
+from evalframe.calls import both
 from evalframe.frames import Duplicates
 from evalframe.inputs import run_or_plan
 from evalframe.ranking.judged_columns import reads_subtopics
-from evalframe.ranking.prepared import prepare
+from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report.report import Report
 from evalframe.scoring import (
@@ -19,6 +21,7 @@ from evalframe.scoring import (
     MetricLike,
     Queries,
     listed,
+    make_ready,
     refuse_swapped,
     score,
 )
@@ -87,8 +90,13 @@ def evaluate(
     """
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     asked = listed(metrics, rel)
-    prepared = prepare(qrels, subtopics=any(reads_subtopics(one.reads) for one in asked))
-    read = run_or_plan(run, duplicates=duplicates, ranks=ties == "given")
-    if prepared is not qrels:
+    read_run = functools.partial(run_or_plan, run, duplicates=duplicates, ranks=ties == "given")
+    if isinstance(qrels, PreparedQrels):
+        prepared, read = qrels, read_run()
+    else:
+        subtopics = any(reads_subtopics(one.reads) for one in asked)
+        prepared, read = both(
+            lambda: make_ready(prepare(qrels, subtopics=subtopics), asked, contract), read_run
+        )
         refuse_swapped(prepared, read)
     return Report(score(prepared, read, asked, contract, progress), contract, prepared, read)

@@ -4,7 +4,7 @@ from evalframe.scoring.asked import DEFAULT_METRICS, Asked, MetricLike, listed
 from evalframe.scoring.contract import Contract, Queries
 from evalframe.scoring.refusals import refuse_swapped
 from evalframe.scoring.scored import Scored
-from evalframe.scoring.scoring import per_query, score
+from evalframe.scoring.scoring import make_ready, per_query, score
 
 __all__ = [
     "DEFAULT_METRICS",
@@ -14,6 +14,7 @@ __all__ = [
     "Queries",
     "Scored",
     "listed",
+    "make_ready",
     "per_query",
     "refuse_swapped",
     "score",

@@ -36,7 +36,7 @@ from evalframe.scoring.contract import Contract, Queries, Settings
 from evalframe.scoring.refusals import refuse_strangers, refuse_swapped
 from evalframe.scoring.scored import Scored, counted
 
-__all__ = ["per_query", "score"]
+__all__ = ["make_ready", "per_query", "score"]
 
 
 @overload
@@ -141,6 +141,13 @@ def score(
     values = seen.units[:, 1:].hstack(values.head(n_units)[:, 1:])
     later = None if is_whole else functools.partial(_share_judged, whole, run, order, k)
     return Scored(values, seen.groups, asked, contract.queries, later)
+
+
+def make_ready(prepared: PreparedQrels, asked: list[Asked], contract: Contract) -> PreparedQrels:
+    """The qrels, with what `score` needs of them for a run in memory worked out ahead."""
+    reads = {metric.name: metric.reads for metric in asked}
+    _ = _needed(prepared_for(prepared, reads), asked, contract.order).pairs
+    return prepared
 
 
 def _needed(prepared: PreparedQrels, asked: list[Asked], order: Order) -> PreparedQrels:
