@@ -9,7 +9,16 @@ import pytest
 
 import evalframe.io as ef
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, EmptyError, FrameError, OptionError, ReadError
+from evalframe.errors import (
+    ColumnError,
+    EmptyError,
+    EvalframeError,
+    FrameError,
+    OptionError,
+    ReadError,
+    RowError,
+)
+from evalframe.io import trec_writing
 
 RUN = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
 
@@ -136,9 +145,120 @@ def test_mistakes_are_told_in_words_of_the_house(tmp_path: Path) -> None:
     RUN.write_parquet(tmp_path / "null.parquet", metadata={"evalframe": "null"})
     with pytest.raises(ReadError, match=r"null\.parquet: its metadata is damaged"):
         ef.read_metadata(tmp_path / "null.parquet")
-    with pytest.raises(FrameError, match="this is dict"):
-        ef.write_run({"q": {"a": 1.0}}, tmp_path / "x.trec")  # type: ignore[arg-type]
+    for other, why in (("a.trec", "'a.trec' is a path; read it with read_run"), (5, "of int")):
+        with pytest.raises(FrameError, match=why):
+            ef.write_run(other, tmp_path / "x.trec")
     long = written(tmp_path / "long.json", '{"q1":{"d":1},"z":"' + "x" * 10_000 + '"}')
     with pytest.raises(ColumnError) as told:
         ef.read_run(long)
     assert len(str(told.value)) < 500 + len(str(long))
+
+
+def test_what_can_be_evaluated_can_be_written(tmp_path: Path) -> None:
+    run = {"q": {"a": 2.0, "b": 1.0}}
+    for given in (run, RUN.to_pandas(), RUN.to_arrow(), RUN.to_dicts(), RUN.lazy()):
+        for name in ("x.trec", "x.jsonl", "x.parquet"):
+            ef.write_run(given, tmp_path / name, overwrite=True)
+            assert ef.read_run(tmp_path / name).drop("rank", strict=False).equals(RUN)
+    ef.write_qrels({"q": {"a": 1}}, tmp_path / "q.tsv")
+    assert ef.read_qrels(tmp_path / "q.tsv").rows() == [("q", "a", 1)]
+    ef.write_queries({"q": "what?"}, tmp_path / "q.jsonl")
+    assert ef.read_queries(tmp_path / "q.jsonl").rows() == [("q", "what?")]
+    ef.write_beir(tmp_path / "beir", {"a": "t"}, {"q": "what?"}, {"q": {"a": 1}})
+    assert ef.read_beir(tmp_path / "beir").corpus.rows() == [("a", "", "t")]
+    ef.write_samples([{"question": "2?", "contexts": [{"text": "x"}]}], tmp_path / "s.parquet")
+    assert ef.read_samples(tmp_path / "s.parquet").rows() == [("2?", ["x"])]
+
+
+def test_a_failed_write_leaves_no_folder_behind(tmp_path: Path) -> None:
+    corpus = pl.DataFrame({"doc_id": ["d"], "text": ["t"]})
+    queries = pl.DataFrame({"query_id": ["q"], "text": ["t"]})
+    qrels = pl.DataFrame({"query_id": ["q\t"], "doc_id": ["d"], "relevance": [1]})
+    (tmp_path / "old").mkdir()
+    for name in ("old", "new/deep"):
+        with pytest.raises(EvalframeError):
+            ef.write_beir(tmp_path / name, corpus, queries, qrels)
+    with pytest.raises(EmptyError):
+        ef.write_parquet(RUN.clear(), tmp_path / "a" / "b", buckets=2)
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+
+
+@pytest.mark.parametrize("suffix", ["trec", "trec.gz"])
+@pytest.mark.parametrize(
+    "first", ["<html>", "<?xml", "{}", "[]", '{"a":', "PAR1", "ARROW1", "BZh91AY&SY", "%PDF-"]
+)
+def test_ids_that_begin_another_format_are_refused(tmp_path: Path, first: str, suffix: str) -> None:
+    qrels = RUN.select("query_id", "doc_id", relevance=pl.lit(1))
+    for kind, frame in (("run", RUN), ("qrels", qrels)):
+        odd = frame.with_columns(query_id=pl.lit(first))
+        path = tmp_path / f"{kind}.{suffix}"
+        with pytest.raises(RowError, match="would be read as something else"):
+            getattr(ef, f"write_{kind}")(odd, path)
+        assert not path.exists()
+        getattr(ef, f"write_{kind}")(pl.concat([frame, odd]), path)
+        assert getattr(ef, f"read_{kind}")(path)["query_id"].to_list() == ["q", "q", first, first]
+
+
+@pytest.mark.parametrize("first", ["ORCHID", "BZh9", "[1]", "%PDF"])
+def test_words_that_only_resemble_a_format_are_words(tmp_path: Path, first: str) -> None:
+    odd = RUN.with_columns(query_id=pl.lit(first))
+    ef.write_run(odd, tmp_path / "x.trec")
+    assert ef.read_run(tmp_path / "x.trec").drop("rank").equals(odd)
+
+
+def test_bad_samples_are_told_by_line_or_left_out(tmp_path: Path) -> None:
+    good = '{"id":"a","question":"q","contexts":["x"]}'
+    bad = ['{"id":"b","question":3}', "{", '{"question":"q"}', '{"id":"c","contexts":"x"}']
+    path = written(tmp_path / "s.jsonl", "\n".join([good, "", *bad, good.replace("a", "d")]))
+    told = r"4 lines do not fit.*\n.*s\.jsonl, line 3: .*3 is int.*\n.*line 4: '{'\n.*no query_id"
+    with pytest.raises(ReadError, match=told):
+        ef.read_samples(path)
+    with pytest.warns(ef.SkippedLinesWarning, match=told) as warned:
+        left = ef.read_samples(path, on_bad_line="skip")
+    assert [warning.message.total for warning in warned] == [4]  # type: ignore[union-attr]
+    assert left["query_id"].to_list() == ["a", "d"]
+    written(path, "\n".join([good, bad[0]]))
+    with pytest.raises(RowError, match=r"row 1, 'question'(?s:.)*s\.jsonl, line 2: "):
+        ef.read_samples(path)
+    written(path, "\n".join([good, good]))
+    with pytest.raises(RowError, match="query_id 'a' stands in row 0 too"):
+        ef.read_samples(path, on_bad_line="skip")
+
+
+@pytest.mark.parametrize("suffix", ["trec", "trec.zst"])
+def test_a_plan_is_written_as_trec_as_it_runs(
+    tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the frame in memory is, whatever the order of rows and however many are held at once."""
+    rows = [(f"q{q}", f"d{(7 * d) % 23}", float((5 * d) % 4)) for q in range(9) for d in range(20)]
+    run = pl.DataFrame(rows, schema=RUN.schema, orient="row")
+    by_system = pl.concat([run.with_columns(system=pl.lit(name)) for name in "ab"])
+    for number, frame in enumerate((run, run.sample(fraction=1, shuffle=True, seed=3), by_system)):
+        whole, plan = tmp_path / f"{number}.{suffix}", tmp_path / f"{number}.plan.{suffix}"
+        ef.write_run(frame, whole)
+        for held in (1, 7, 1000):
+            monkeypatch.setattr(trec_writing, "ROWS", held)
+            ef.write_run(frame.lazy(), plan, overwrite=True)
+            assert ef.read_run(plan, system=True).equals(ef.read_run(whole, system=True))
+    for wrong, why in ((run.clear(), "no rows"), (pl.concat([run, run[:1]]), "more than once")):
+        with pytest.raises(FrameError, match=why):
+            ef.write_run(wrong.lazy(), tmp_path / f"wrong.{suffix}")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.trec", "x.jsonl", "x.arrow"])
+def test_a_plan_with_unusable_rows_is_not_written(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / "nan.trec", "q Q0 a 1 2 t\nq Q0 b 2 nan t\n")
+    spoilt = RUN.with_columns(score=float("nan")).lazy()
+    for plan, where in ((ef.scan_run(path), r"nan\.trec.*"), (spoilt, "")):
+        with pytest.raises(RowError, match=f"{where}null or NaN"):
+            ef.write_run(plan, tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_words_in_the_place_of_numbers_are_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "words.parquet"
+    RUN.with_columns(score=pl.lit("high")).write_parquet(path)
+    with pytest.raises(ColumnError, match=r"words\.parquet: a column holds no numbers: .*'score'"):
+        ef.read_run(path)
+    with pytest.raises(ColumnError, match=r"x\.parquet was not written: .*'score'"):
+        ef.write_run(ef.scan_run(path), tmp_path / "x.parquet")

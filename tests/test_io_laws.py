@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evalframe import inputs
@@ -18,7 +18,8 @@ from evalframe.report import evaluate
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 ODD = st.text(" \t\n\r\x0b\x00\ufeff\u00a0\"',;#{}[]:\\ab01", max_size=5)
 TEXTS = ANY | ODD | st.none()
-IDS = (ANY | ODD).filter(bool)
+LIKE = st.sampled_from(["<html>", "{}", "[]", "PAR1", "ARROW1", "BZh91AY&SY", "ORC", "%PDF-", "PK"])
+IDS = (ANY | ODD | LIKE).filter(bool)
 TABLES = ("tsv", "csv", "tsv.gz", "csv.zst")
 JSON = ("jsonl", "jsonl.gz", "json", "json.gz")
 BINARY = ("parquet", "arrow")
@@ -45,6 +46,8 @@ def back_or_refused(kind: str, frame: pl.DataFrame, path: Path) -> bool:
         st.tuples(IDS, IDS), st.integers(-9, 9) | st.floats(-9, 9), min_size=1, max_size=4
     )
 )
+@example(data={("#", "0"): 0.0})
+@example(data={("0", "0\r,"): 0.0})
 def test_qrels_and_runs_come_back_or_are_refused(
     tmp_path_factory: pytest.TempPathFactory, suffix: str, data: dict[tuple[str, str], float]
 ) -> None:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 import pytest
 
+import evalframe as evf
 from evalframe import io as ef
-from evalframe.errors import EvalframeError
+from evalframe.engine import collect
+from evalframe.errors import EvalframeError, ReadError
+from evalframe.io import json_lines
 
 LINES = [f"q1 Q0 d{i} {i} {50000 - i}.5 t\n" for i in range(1, 50_001)]
 RUN = "".join(LINES).encode()
@@ -144,6 +151,21 @@ FILES: dict[str, tuple[str, Callable[[], bytes], str]] = {
         lambda: b'{"qid":"q","docno":"d","score":1.5}\n\n{"qid":"q","docno":"e","score":"x"}\n',
         """line 3: '{"qid":"q","docno":"e","score":"x"}'""",
     ),
+    "gzip within gzip": (
+        "run",
+        lambda: gzip.compress(gzip.compress(RUN)),
+        "gzip data within compressed data: decompress it once",
+    ),
+    "a quote left open for 100 MB": (
+        "qrels",
+        lambda: b'qid,docno,rel\nq,"d,1\n' + b"q,e,1\n" * 16_000_000,
+        "line 2: a quote opens here and does not close.*'q,\"d,1'",
+    ),
+    "a JSONL line of 100 MB cut short": (
+        "queries",
+        lambda: b'{"_id":"a","text":"b"}\n{"_id":"c","text":"' + b"x y" * 33_000_000 + b"\n",
+        """line 2: '{"_id":"c","text":"x yx y""",
+    ),
     "a zip": ("run", lambda: b"PK\x03\x04....", "a zip archive"),
     "a pickle": ("run", lambda: b"\x80\x04\x95....", "pickle, which is never loaded"),
     "a web page": (
@@ -200,6 +222,143 @@ def test_what_is_no_path_is_refused() -> None:
     for nothing in (None, 5, b"run.trec"):
         with pytest.raises(EvalframeError, match="is no path"):
             ef.read_run(nothing)  # type: ignore[arg-type]
+
+
+LARGE = [name for name in FILES if "100 MB" in name]
+MEASURED = """
+import sys
+import evalframe.io as ef
+from evalframe.errors import EvalframeError
+for read in (f"read_{sys.argv[2]}", f"scan_{sys.argv[2]}"):
+    try:
+        getattr(ef, read)(sys.argv[1])
+    except EvalframeError:
+        continue
+    raise SystemExit(f"{read} took it")
+print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone has /proc")
+@pytest.mark.parametrize("name", LARGE)
+def test_a_large_malformed_file_is_refused_in_little_memory(tmp_path: Path, name: str) -> None:
+    """100 MB that are no table, in less than half a gigabyte in all."""
+    kind, make, _ = FILES[name]
+    path = tmp_path / "file.dat"
+    path.write_bytes(make())
+    command = [sys.executable, "-c", MEASURED, str(path), kind]
+    measured = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(measured.stdout) < 500_000
+
+
+def test_a_quote_in_a_comment_opens_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "file.csv"
+    path.write_text('# 5" disks\nqid,docno,rel\nq,"d,1",1\n')
+    assert ef.read_qrels(path).rows() == [("q", "d,1", 1)]
+    path.write_text('# 5" disks\nqid,docno,rel\nq,"d,1\n')
+    with pytest.raises(EvalframeError, match="line 3: a quote opens"):
+        ef.read_qrels(path)
+
+
+def test_a_broken_line_does_not_have_all_others_read_slowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The standard library reads no more than the lines around it."""
+    monkeypatch.setattr(json_lines, "line_records", None)
+    path = tmp_path / "file.jsonl"
+    path.write_text('{"_id":"a","text":"some words"}\n' * 30_000 + '{"_id":\n')
+    with pytest.raises(EvalframeError, match=r"1 line does not fit(?s:.)*line 30001: "):
+        ef.read_queries(path)
+
+
+LATE: dict[str, tuple[Callable[[pl.DataFrame, Path], None], str, str]] = {
+    "gzip cut short": (
+        lambda run, path: path.write_bytes(gzip.compress(trec(run))[:-1000]),
+        "run.trec.gz",
+        r"the gzip data is damaged or cut short",
+    ),
+    "gzip of a table cut short": (
+        lambda run, path: path.write_bytes(gzip.compress(run.write_csv().encode())[:-1000]),
+        "run.csv.gz",
+        r"the gzip data is damaged or cut short",
+    ),
+    "latin-1": (
+        lambda run, path: path.write_bytes(trec(run) + b"q9 Q0 d\xe9 1 2 t\n"),
+        "run.trec",
+        r"line 50001: not UTF-8 .*'q9 Q0 d\xe9 1 2 t'",
+    ),
+    "latin-1 in a table": (
+        lambda run, path: path.write_bytes(
+            run.write_csv(separator="\t").encode() + b"q9\td\xe9\t1\n"
+        ),
+        "run.tsv",
+        r"line 50002: not UTF-8 .*'q9\\td\xe9\\t1'",
+    ),
+    "a page of Parquet": (
+        lambda run, path: spoilt(run.write_parquet, path),
+        "run.parquet",
+        "the file is damaged: ",
+    ),
+    "one of many Parquet files": (
+        lambda run, path: spoilt(run.write_parquet, path),
+        "run.parquet/1.parquet",
+        "the file is damaged: ",
+    ),
+    "a batch of Arrow": (
+        lambda run, path: spoilt(partial(run.write_ipc, compression="zstd"), path),
+        "run.arrow",
+        "the file is damaged: ",
+    ),
+}
+
+
+def trec(run: pl.DataFrame) -> bytes:
+    lines = run.select(pl.format("{} Q0 {} 1 {} t", "query_id", "doc_id", "score"))
+    return ("\n".join(lines.to_series()) + "\n").encode()
+
+
+def spoilt(write: Callable[[Path], None], path: Path) -> None:
+    """A file whose beginning and end are whole; of a folder, all others are."""
+    for place in [path.with_name("0.parquet"), path, path.with_name("2.parquet")]:
+        if place == path or path.parent.suffix == ".parquet":
+            place.parent.mkdir(exist_ok=True)
+            write(place)
+    data = bytearray(path.read_bytes())
+    data[2_000:3_000] = b"\x07" * 1_000
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_plan_that_fails_late_names_its_file(tmp_path: Path, name: str) -> None:
+    """Whoever of the house runs it: a report, a file to write, a frame."""
+    make, file, message = LATE[name]
+    ids = [str(i) for i in range(50_000)]
+    run = pl.DataFrame(
+        {"query_id": "q", "doc_id": ids, "score": pl.Series(range(50_000), dtype=pl.Float64)}
+    )
+    make(run, tmp_path / file)
+    path = tmp_path / file.partition("/")[0]
+    told = f"{re.escape(str(tmp_path / file))}.*{message}"
+    with pytest.raises(ReadError, match=told) as error:
+        evf.evaluate({"q": {"7": 1}}, ef.scan_run(path), ["mrr"])
+    assert len(str(error.value)) < 600
+    for target in ("x.parquet", "x.trec", "x.jsonl"):
+        with pytest.raises(ReadError, match=told):
+            ef.write_run(ef.scan_run(path), tmp_path / target)
+    with pytest.raises(ReadError, match=told):
+        ef.read_run(path)
+    with pytest.raises(ReadError, match=told):
+        collect(pl.concat([ef.scan_run(path).select("doc_id"), run.lazy().select("doc_id")]))
+
+
+def test_a_plan_that_fails_for_another_reason_names_what_it_reads(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_bytes(RUN)
+    plan = ef.scan_run(path).with_columns(pl.col("doc_id").str.json_decode(pl.Int64))
+    with pytest.raises(ReadError, match=r"run\.trec: the plan that reads this could not be run"):
+        collect(plan)
+    with pytest.raises(pl.exceptions.ComputeError):
+        collect(pl.LazyFrame({"a": ["b"]}).select(pl.col("a").str.json_decode(pl.Int64)))
 
 
 def test_a_lazy_plan_fails_rather_than_give_wrong_rows(tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
+import shutil
+import ssl
+import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
-from xml.sax.saxutils import escape
 
 import polars as pl
 import pytest
@@ -17,6 +16,7 @@ import pytest
 import evalframe as evf
 from evalframe import io as ef
 from evalframe.errors import ColumnError, OptionError, ReadError
+from tests.object_stores import NOWHERE, Hub, Store, azure, google, s3, served
 
 QRELS = [("1", "d1", 2), ("q2", "002", 1)]
 CORPUS = pl.DataFrame({"_id": ["d1", "002"], "title": ["T", ""], "text": ["one", "two"]})
@@ -25,87 +25,42 @@ JUDGED = pl.DataFrame(QRELS, schema=["query-id", "corpus-id", "score"], orient="
 SHARD = "-00000-of-00001.parquet"
 
 
-class Bucket(BaseHTTPRequestHandler):
-    """As much of S3 as reading needs: lists of keys, whole objects and ranges of them."""
+@pytest.fixture(params=[s3, google, azure], ids=["s3", "gs", "az"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """A bucket of each kind of store."""
+    with request.param(tmp_path) as store:
+        store.root.mkdir()
+        yield store
 
-    protocol_version = "HTTP/1.1"
-    root: Path
-    key: str
 
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
-
-    def do_HEAD(self) -> None:
-        self.do_GET()
-
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        asked = dict(parse_qsl(url.query))
-        bucket, _, key = unquote(url.path).lstrip("/").partition("/")
-        if f"Credential={self.key}/" not in self.headers.get("Authorization", ""):
-            self.answer(403, b"<Error><Code>AccessDenied</Code></Error>")
-        elif not key and "list-type" in asked:
-            self.answer(200, self.listed(bucket, asked.get("prefix", "")))
-        elif (self.root / bucket / key).is_file():
-            self.give((self.root / bucket / key).read_bytes())
-        else:
-            self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
-
-    def listed(self, bucket: str, prefix: str) -> bytes:
-        files = {
-            path.relative_to(self.root / bucket).as_posix(): path.stat().st_size
-            for path in (self.root / bucket).rglob("*")
-            if path.is_file()
-        }
-        contents = "".join(
-            f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size><ETag>1</ETag>"
-            "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
-            for key, size in sorted(files.items())
-            if key.startswith(prefix)
-        )
-        head = f"<Name>{bucket}</Name><IsTruncated>false</IsTruncated>"
-        return f"<ListBucketResult>{head}{contents}</ListBucketResult>".encode()
-
-    def give(self, data: bytes) -> None:
-        first, _, last = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
-        if not first and not last:
-            self.answer(200, data)
-            return
-        start = int(first) if first else max(len(data) - int(last), 0)
-        stop = min(int(last) + 1, len(data)) if first and last else len(data)
-        where = {"Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"}
-        self.answer(206, data[start:stop], where)
-
-    def answer(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        fixed = {"Last-Modified": "Thu, 01 Jan 2026 00:00:00 GMT", "ETag": '"1"'}
-        fixed |= {"Content-Length": str(len(data)), **(headers or {})}
-        for name, value in fixed.items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
+@pytest.fixture(scope="module")
+def served_hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, set[str]]]:
+    """One for all tests: Polars keeps connections open and asks for the proxy once."""
+    trustme = pytest.importorskip("trustme")
+    if sys.platform != "linux":
+        pytest.skip("certificates are trusted by the system alone")
+    home = tmp_path_factory.mktemp("hub")
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("huggingface.co").configure_cert(context)
+    authority.cert_pem.write_to_path(home / "ca.pem")
+    root, tokens = home / "datasets", set[str]()
+    with (
+        served(Hub, root, context=context, tokens=tokens) as url,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("SSL_CERT_FILE", str(home / "ca.pem"))
+        patch.setenv("HTTPS_PROXY", url)
+        patch.setenv("HF_HOME", str(home))
+        yield root, tokens
 
 
 @pytest.fixture
-def bucket(tmp_path: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """A folder that is served as the bucket `b`, and the options by which it is reached."""
-    handler = type("Handler", (Bucket,), {"root": tmp_path, "key": "k"})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    options = {
-        "aws_endpoint_url": f"http://127.0.0.1:{server.server_port}",
-        "aws_access_key_id": "k",
-        "aws_secret_access_key": "secret",
-        "aws_region": "us-east-1",
-        "aws_allow_http": "true",
-        "max_retries": 0,
-    }
-    yield tmp_path / "b", options
-    server.shutdown()
-    server.server_close()
-    thread.join()
+def hub(served_hub: tuple[Path, set[str]]) -> tuple[Path, set[str]]:
+    """An empty folder that is served as `hf://datasets`, and the tokens that are sent along."""
+    root, tokens = served_hub
+    shutil.rmtree(root, ignore_errors=True)
+    tokens.clear()
+    return root, tokens
 
 
 def put(path: Path, data: str | pl.DataFrame) -> None:
@@ -116,108 +71,172 @@ def put(path: Path, data: str | pl.DataFrame) -> None:
         data.write_parquet(path)
 
 
-def test_every_format_is_read_from_a_bucket(bucket: tuple[Path, dict[str, Any]]) -> None:
+def put_datasets(root: Path, inside: str = "") -> None:
+    """A test collection in MTEB's layout and in BEIR's, with two splits each."""
+    put(root / f"mteb/{inside}corpus/corpus-00000-of-00002.parquet", CORPUS[:1])
+    put(root / f"mteb/{inside}corpus/corpus-00001-of-00002.parquet", CORPUS[1:])
+    put(root / f"mteb/{inside}queries/queries{SHARD}", QUERIES)
+    lines = [json.dumps(row) + "\n" for row in CORPUS.to_dicts()]
+    put(root / f"beir/{inside}corpus.jsonl", "".join(lines))
+    put(root / f"beir/{inside}queries/queries{SHARD}", QUERIES)
+    for split in ("test", "fold_7"):
+        put(root / f"mteb/{inside}data/{split}{SHARD}", JUDGED)
+        put(root / f"beir-qrels/{inside}{split}.tsv", JUDGED.write_csv(separator="\t"))
+
+
+def check_dataset(uri: str, options: dict[str, Any]) -> None:
+    """The collection is read, and a split that is not there lists those that are."""
+    found = evf.read_dataset(uri, storage_options=options)
+    assert found.corpus["doc_id"].to_list() == ["d1", "002"]
+    assert found.queries["query_id"].to_list() == ["1", "q2"]
+    assert found.qrels.rows() == QRELS
+    with pytest.raises(OptionError, match=r"no split 'dev'.*the splits are 'fold_7', 'test'"):
+        ef.read_dataset(uri, "dev", storage_options=options)
+
+
+def test_every_format_is_read_from_a_bucket(store: Store) -> None:
     """Whole and as a plan, as from a local file; `storage_options` are handed on."""
-    root, options = bucket
+    root, options = store.root, store.options
     qrels = pl.DataFrame(QRELS, schema=["query_id", "doc_id", "relevance"], orient="row")
-    root.mkdir()
     for name in ("q.trec", "q.trec.gz", "q.tsv", "q.csv", "q.jsonl", "q.jsonl.gz", "q.json",
                  "q.parquet", "q.arrow"):  # fmt: skip
         ef.write_qrels(qrels, root / name)
-        assert ef.read_qrels(f"s3://b/{name}", storage_options=options).equals(qrels), name
-        plan = ef.scan_qrels(f"s3://b/{name}", storage_options=options)
+        assert ef.read_qrels(f"{store.uri}/{name}", storage_options=options).equals(qrels), name
+        plan = ef.scan_qrels(f"{store.uri}/{name}", storage_options=options)
         assert plan.collect().equals(qrels), name
 
 
-def test_samples_are_read_from_a_bucket_as_from_a_disk(
-    bucket: tuple[Path, dict[str, Any]], handbook: Path
-) -> None:
-    root, options = bucket
-    root.mkdir()
+def test_samples_are_read_from_a_bucket_as_from_a_disk(store: Store, handbook: Path) -> None:
+    root, options = store.root, store.options
     for name in ("samples.jsonl", "samples.parquet"):
         (root / name).write_bytes((handbook / name).read_bytes())
-        found = ef.read_samples(f"s3://b/{name}", storage_options=options)
+        found = ef.read_samples(f"{store.uri}/{name}", storage_options=options)
         assert found.equals(ef.read_samples(handbook / name))
 
 
 def test_the_files_of_a_remote_pattern_are_read_by_their_own_headers(
-    bucket: tuple[Path, dict[str, Any]],
+    store: Store,
 ) -> None:
-    root, options = bucket
+    root, options = store.root, store.options
     put(root / "x" / "a.tsv", "query-id\tcorpus-id\tscore\n1\td1\t2\n")
     put(root / "x" / "b.tsv", "corpus-id\tquery-id\tscore\n002\tq2\t1\n")
     put(root / "x" / "c.tsv", "3\t0\td3\t1\n")
     rows = [*QRELS, ("3", "d3", 1)]
-    assert ef.read_qrels("s3://b/x/*.tsv", storage_options=options).rows() == rows
-    assert ef.scan_qrels("s3://b/x/*.tsv", storage_options=options).collect().rows() == rows
+    assert ef.read_qrels(f"{store.uri}/x/*.tsv", storage_options=options).rows() == rows
+    assert ef.scan_qrels(f"{store.uri}/x/*.tsv", storage_options=options).collect().rows() == rows
     put(root / "p" / "system=001" / "0.parquet", JUDGED.cast({"score": pl.Float64}))
     other = JUDGED.select(docno="corpus-id", qid="query-id", score="score", extra="score")
     put(root / "p" / "system=x" / "0.parquet", other)
     wanted = [(s, q, d, float(g)) for s in ("001", "x") for q, d, g in QRELS]
-    for name in ("s3://b/p/", "s3://b/p/*/*.parquet", "s3://b/p/system=*/0.parquet"):
+    for name in (
+        f"{store.uri}/p/",
+        f"{store.uri}/p/*/*.parquet",
+        f"{store.uri}/p/system=*/0.parquet",
+    ):
         assert ef.read_run(name, storage_options=options).rows() == wanted
         assert ef.scan_run(name, storage_options=options).collect().rows() == wanted
     with pytest.raises(ColumnError, match=r"a\.tsv: .* there is no column 'my_q'"):
-        ef.read_qrels("s3://b/x/*.tsv", columns={"query_id": "my_q"}, storage_options=options)
+        ef.read_qrels(f"{store.uri}/x/*.tsv", columns={"query_id": "my_q"}, storage_options=options)
 
 
-def test_absence_and_refusal_are_told_apart(bucket: tuple[Path, dict[str, Any]]) -> None:
+def test_absence_and_refusal_are_told_apart(store: Store) -> None:
     """What is not there is FileNotFoundError; a place that lets nobody in, or is down, is not."""
-    root, options = bucket
+    root, options = store.root, store.options
     put(root / "x" / "a.tsv", "query-id\tcorpus-id\tscore\n1\td1\t2\n")
-    for name in ("s3://b/x/z.tsv", "s3://b/x/z*.tsv", "s3://b/x/z.parquet", "s3://b/z/"):
-        with pytest.raises(FileNotFoundError, match=r"s3://b"):
+    for name in (
+        f"{store.uri}/x/z.tsv",
+        f"{store.uri}/x/z*.tsv",
+        f"{store.uri}/x/z.parquet",
+        f"{store.uri}/z/",
+    ):
+        with pytest.raises(FileNotFoundError, match=store.uri):
             ef.read_qrels(name, storage_options=options)
-    refused = options | {"aws_access_key_id": "other"}
-    down = options | {"aws_endpoint_url": "http://127.0.0.1:9"}
-    for wrong, why in ((refused, "403|AccessDenied|Forbidden"), (down, "onnect")):
-        for name in ("s3://b/x/a.tsv", "s3://b/x/*.tsv", "s3://b/x/a.jsonl", "s3://b/x/a.parquet"):
+    for wrong, why in ((store.refused, "403|privileges"), (store.down, "sending request")):
+        for name in (
+            f"{store.uri}/x/a.tsv",
+            f"{store.uri}/x/*.tsv",
+            f"{store.uri}/x/a.jsonl",
+            f"{store.uri}/x/a.parquet",
+        ):
             with pytest.raises(ReadError, match=why) as error:
                 ef.read_qrels(name, storage_options=wrong)
             assert error.value.__cause__ is not None
         with pytest.raises(ReadError, match=why) as error:
-            ef.read_dataset("s3://b/x", storage_options=wrong)
+            ef.read_dataset(f"{store.uri}/x", storage_options=wrong)
         assert "what is there is not known" in str(error.value)
         assert error.value.__cause__ is not None
 
 
-def test_a_dataset_is_read_from_a_bucket(bucket: tuple[Path, dict[str, Any]]) -> None:
+def test_a_dataset_is_read_from_a_bucket(store: Store) -> None:
     """MTEB's layout and BEIR's, with a sibling; the splits that exist are listed, whatever names
     they have."""
-    root, options = bucket
-    put(root / "mteb" / "corpus" / "corpus-00000-of-00002.parquet", CORPUS[:1])
-    put(root / "mteb" / "corpus" / "corpus-00001-of-00002.parquet", CORPUS[1:])
-    put(root / "mteb" / "queries" / f"queries{SHARD}", QUERIES)
-    put(root / "mteb" / "data" / f"test{SHARD}", JUDGED)
-    put(root / "mteb" / "data" / f"fold_7{SHARD}", JUDGED)
-    lines = [json.dumps(row) + "\n" for row in CORPUS.to_dicts()]
-    put(root / "beir" / "corpus.jsonl", "".join(lines))
-    put(root / "beir" / "queries" / f"queries{SHARD}", QUERIES)
-    put(root / "beir-qrels" / "test.tsv", JUDGED.write_csv(separator="\t"))
-    put(root / "beir-qrels" / "fold_7.tsv", JUDGED.write_csv(separator="\t"))
+    root, options = store.root, store.options
+    put_datasets(root)
     for name in ("mteb", "beir"):
-        found = evf.read_dataset(f"s3://b/{name}", storage_options=options)
-        assert found.corpus["doc_id"].to_list() == ["d1", "002"]
-        assert found.queries["query_id"].to_list() == ["1", "q2"]
-        assert found.qrels.rows() == QRELS
-        with pytest.raises(OptionError, match=r"no split 'dev'.*the splits are 'fold_7', 'test'"):
-            ef.read_dataset(f"s3://b/{name}", "dev", storage_options=options)
+        check_dataset(f"{store.uri}/{name}", options)
     with pytest.raises(FileNotFoundError, match="no corpus are there"):
-        ef.read_dataset("s3://b/none", storage_options=options)
+        ef.read_dataset(f"{store.uri}/none", storage_options=options)
 
 
-def test_a_remote_run_is_evaluated_and_a_report_read_back(
-    bucket: tuple[Path, dict[str, Any]], handbook: Path
-) -> None:
-    root, options = bucket
+def test_a_remote_run_is_evaluated_and_a_report_read_back(store: Store, handbook: Path) -> None:
+    root, options = store.root, store.options
     run = ef.read_run(handbook / "runs" / "bm25.parquet")
     qrels = ef.read_qrels(handbook / "qrels" / "test.tsv")
-    root.mkdir()
     ef.write_run(run, root / "run.parquet")
-    plan = ef.scan_run("s3://b/run.parquet", storage_options=options)
+    plan = ef.scan_run(f"{store.uri}/run.parquet", storage_options=options)
     report = evf.evaluate(qrels, plan, ["ndcg@10"])
     assert report.metrics == evf.evaluate(qrels, run, ["ndcg@10"]).metrics
     evf.write_report(report, root / "report.parquet")
-    again = evf.read_report("s3://b/report.parquet", storage_options=options)
+    again = evf.read_report(f"{store.uri}/report.parquet", storage_options=options)
     assert isinstance(again, evf.Report)
     assert again.metrics == report.metrics
+
+
+def test_every_format_is_read_from_the_hub(hub: tuple[Path, set[str]]) -> None:
+    """Files, patterns and folders by `hf://`, with the token that the options hold."""
+    root, tokens = hub
+    qrels = pl.DataFrame(QRELS, schema=["query_id", "doc_id", "relevance"], orient="row")
+    for name in ("q.trec", "q.tsv.gz", "q.jsonl", "a b/q.parquet", "q.arrow"):
+        ef.write_qrels(qrels, root / "owner" / "name" / "main" / name)
+        tokens.clear()
+        uri = f"hf://datasets/owner/name/{name}"
+        assert ef.read_qrels(uri, storage_options={"token": "secret"}).equals(qrels), name
+        assert "Bearer secret" in tokens
+        assert ef.scan_qrels(uri).collect().equals(qrels), name
+    put(root / "owner" / "name" / "v2" / "p" / "system=x" / "0.parquet", JUDGED)
+    put(root / "owner" / "name" / "v2" / "p" / "system=y" / "0.parquet", JUDGED.reverse())
+    wanted = [("x", *row) for row in QRELS] + [("y", *row) for row in QRELS[::-1]]
+    for name in ("p/", "p/*/*.parquet", "p/system=*/0.parquet"):
+        assert ef.read_run(f"hf://datasets/owner/name@v2/{name}").rows() == wanted
+    report = evf.evaluate(qrels, {"1": {"d1": 1.0}}, ["mrr"])
+    evf.write_report(report, root / "owner" / "name" / "main" / "report.parquet")
+    again = evf.read_report("hf://datasets/owner/name/report.parquet")
+    assert isinstance(again, evf.Report)
+    assert again.metrics == report.metrics
+
+
+def test_a_dataset_is_read_from_the_hub(hub: tuple[Path, set[str]]) -> None:
+    """MTEB's layout and BEIR's with its sibling, of a revision too."""
+    root, _ = hub
+    put_datasets(root / "o", "main/")
+    for name in ("mteb", "beir", "mteb@main", "beir@main"):
+        check_dataset(f"hf://datasets/o/{name}", {})
+    put(root / "o" / "none" / "main" / "y.tsv", "1\td1\t2\n")
+    with pytest.raises(FileNotFoundError, match=r"o/none/x\.tsv: there is no such object"):
+        ef.read_qrels("hf://datasets/o/none/x.tsv")
+    with pytest.raises(FileNotFoundError, match="no corpus are there"):
+        ef.read_dataset("hf://datasets/o/none")
+    for name in ("x.tsv", "x.parquet", "*.tsv"):
+        with pytest.raises(ReadError, match=r"it cannot be fetched: .*Invalid username"):
+            ef.read_qrels(f"hf://datasets/o/nobody/{name}")
+    with pytest.raises(ReadError, match=r"what is there is not known: .*Invalid username"):
+        ef.read_dataset("hf://datasets/o/nobody")
+
+
+def test_a_hub_that_does_not_answer_is_no_absence(
+    hub: tuple[Path, set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", NOWHERE)
+    for name in ("x.tsv", "x.parquet", "x.jsonl", "*.tsv", "x/"):
+        with pytest.raises(ReadError, match="it cannot be fetched: error sending request"):
+            ef.read_qrels(f"hf://datasets/o/mteb/{name}")

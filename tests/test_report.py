@@ -299,3 +299,12 @@ def test_the_mean_of_an_interval_is_that_of_the_summary_to_the_last_bit(n_system
         assert report.intervals["metric"].equals(report.summary["metric"])
         if not n_systems:
             assert report.metrics == dict(report.intervals.select("metric", "mean").rows())
+
+
+def test_of_two_bad_inputs_the_qrels_are_told_first() -> None:
+    """They are made ready while the run is read."""
+    good, bad = {"q": {"a": 1}}, {"q": {"a": None}}
+    with pytest.raises(evf.EvalframeError, match="qrels"):
+        evf.evaluate(bad, bad)
+    with pytest.raises(evf.EvalframeError, match="the run frame"):
+        evf.evaluate(good, bad)

@@ -1,4 +1,4 @@
-"""Call functions at the same time, and ones that may be async from code that is not."""
+"""Call a function that may be async, once or on many things, from code that is not async."""
 
 from __future__ import annotations
 
@@ -9,24 +9,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator,
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["both", "outcomes", "settled"]
+__all__ = ["outcomes", "settled"]
 
 Item = TypeVar("Item")
-One = TypeVar("One")
-Other = TypeVar("Other")
-
-
-def both(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other]:
-    """What two functions give that run at the same time, the other on a thread of its own.
-
-    Where both raise, it is what the first raises.
-
-    >>> both(lambda: 1, lambda: 2)
-    (1, 2)
-    """
-    with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(other)
-        return one(), running.result()
 
 
 def settled(value: Any) -> Any:

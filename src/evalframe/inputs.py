@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from evalframe.columns import KINDS, Kind
-from evalframe.errors import ColumnError, EmptyError, FrameError
-from evalframe.frames import Duplicates, collected, conform, find_columns, is_tabular, to_polars
-from evalframe.io import dicts
+from evalframe.columns import Kind
+from evalframe.errors import ColumnError
+from evalframe.frames import Duplicates, collected, conform, to_polars
 from evalframe.io.any_samples import samples_from_any
-from evalframe.io.libraries import from_ranx
+from evalframe.io.any_tables import table_of
 from evalframe.io.reading import read_kind, read_unchecked, scan_kind
 
 __all__ = [
@@ -33,20 +31,6 @@ AnyFrame = pl.DataFrame | pl.LazyFrame
 
 LARGE = 256_000_000
 """Bytes from which a file is read as a stream; below, reading it whole is quicker."""
-
-NESTED: dict[Kind, Any] = {
-    "qrels": dicts.qrels_from_dict,
-    "run": dicts.run_from_dict,
-    "queries": dicts.queries_from_dict,
-    "corpus": dicts.corpus_from_dict,
-}
-WANTED: dict[Kind, str] = {
-    "qrels": "{query_id: {doc_id: grade}}",
-    "run": "{query_id: {doc_id: score}} or {query_id: [doc_id, …]}",
-    "queries": "{query_id: text}",
-    "corpus": "{doc_id: text}",
-    "samples": "a list of dicts, one per sample",
-}
 
 
 def qrels_frame(
@@ -200,7 +184,7 @@ def frame_of(
         return read_kind(data, kind, columns=columns, duplicates=duplicates)
     if kind == "samples":
         return samples_from_any(data, columns, duplicates)
-    frame = _table(data, kind, columns or {})
+    frame = table_of(data, kind, columns or {})
     if isinstance(frame, pl.LazyFrame):
         return conform(frame, kind, columns=columns, duplicates=duplicates)
     return conform(frame, kind, columns=columns, duplicates=duplicates)
@@ -217,81 +201,10 @@ def unchecked_frame(data: Any, kind: Kind) -> AnyFrame:
     if isinstance(data, str | os.PathLike):
         return read_unchecked(data, kind)
     if type(data).__module__.partition(".")[0] != "pandas":
-        return _table(data, kind, {})
+        return table_of(data, kind, {})
     try:
         return to_polars(data)
     except ColumnError:
         index = [n for n in data.index.names if n is not None and n not in data.columns]
         flat = data.reset_index(level=index) if index else data
         return pl.DataFrame({n: pl.Series(flat[n].tolist(), strict=False) for n in flat.columns})
-
-
-def _table(data: Any, kind: Kind, columns: Mapping[str, str]) -> AnyFrame:
-    if is_tabular(data) or type(data).__module__.partition(".")[0] == "pandas":
-        return to_polars(data)
-    if type(data).__module__.partition(".")[0] == "ranx":
-        return from_ranx(data)
-    if isinstance(data, Mapping):
-        return _from_mapping(data, kind, columns)
-    if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray):
-        return _from_records(data, kind)
-    raise _refused(data, kind)
-
-
-def _from_mapping(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:
-    if not data:
-        raise EmptyError(f"the {kind} are an empty dict")
-    if _is_columns(data, kind, columns):
-        return pl.DataFrame(dict(data), strict=False)
-    if kind in NESTED:
-        table: pl.DataFrame = NESTED[kind](data)
-        return table
-    raise _refused(data, kind)
-
-
-def _is_columns(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> bool:
-    """Whether a dict holds columns: lists or arrays under names that the kind knows."""
-    if not all(isinstance(key, str) for key in data):
-        return False
-    if any(
-        isinstance(value, Mapping | str) or not hasattr(value, "__len__") for value in data.values()
-    ):
-        return False
-    given = {column: name for column, name in columns.items() if name in data}
-    shape = KINDS[kind]
-    found = find_columns(shape, [*data], given)
-    needed = [column for column in shape.required if column != "score" or "rank" not in found]
-    return bool(found) and all(column in found for column in needed)
-
-
-def _from_records(data: Iterable[Any], kind: Kind) -> pl.DataFrame:
-    rows = [_record(row) for row in data]
-    if not rows:
-        raise EmptyError(f"the {kind} are an empty list")
-    other = next((row for row in rows if not isinstance(row, Mapping)), None)
-    if other is not None:
-        raise FrameError(
-            f"the {kind} are a list that holds {other!r}; of lists, only those of dicts are taken: "
-            "one dict per row"
-        )
-    try:
-        return dicts.samples_from_dicts(rows)
-    except (TypeError, pl.exceptions.PolarsError) as error:
-        raise ColumnError(
-            f"the {kind} are dicts whose values do not go together: {error}"
-        ) from error
-
-
-def _record(row: Any) -> Any:
-    """A dataclass object or a named tuple (ir_measures, ir_datasets) as a dict."""
-    if is_dataclass(row) and not isinstance(row, type):
-        return asdict(row)
-    return row._asdict() if hasattr(row, "_asdict") else row
-
-
-def _refused(data: Any, kind: Kind) -> FrameError:
-    return FrameError(
-        f"{kind} cannot be made of {type(data).__name__} ({str(data)[:80]}); taken are a path, "
-        "a Polars or pandas frame, anything with an Arrow stream, a dict of columns, a list of "
-        f"dicts, and {WANTED[kind]}"
-    )

@@ -114,6 +114,11 @@ def scan_qrels(
     further down that does not fit fails the plan when it is collected, with file, line number and
     text, and so does a null id or a NaN. With `on_bad_line="skip"` text is read through now, to say
     how many lines will be left out. Duplicates are not looked for.
+
+    Damage that Polars comes upon as it reads (a gzip cut short, a byte that is not UTF-8, a broken
+    page) is a `ReadError` with the file's name where evalframe runs the plan: in `evaluate`, in
+    `write_run` and the like. Your own `.collect()` raises what Polars raises, without a name;
+    `read_qrels` of the same path has it.
     """
     return scan_kind(
         path,
@@ -125,10 +130,12 @@ def scan_qrels(
     )
 
 
-def write_qrels(
-    qrels: pl.DataFrame | pl.LazyFrame, path: PathLike, *, overwrite: bool = False
-) -> None:
+def write_qrels(qrels: Any, path: PathLike, *, overwrite: bool = False) -> None:
     """Write relevance judgements in the format of the path's suffix.
+
+    Taken is what `evaluate` takes, but no path: frames of any library, dicts and lists. A plan is
+    written as it runs to Parquet and, where the rows of each query stand together, to TREC; for
+    other formats it is held in memory.
 
     `.parquet`, `.arrow`, `.jsonl`, `.json`, `.tsv`, `.csv`, and `.trec` (also `.txt`, `.run`,
     `.qrels`); `.gz` and `.zst` after a text format compress it. The file is written beside its
@@ -139,7 +146,8 @@ def write_qrels(
     FileExistsError
         The file exists and `overwrite` is not set.
     RowError
-        The format cannot hold an id as it is.
+        The format cannot hold an id as it is, or ids would make the file begin like one of another
+        format.
     OptionError
         The format cannot hold a column (`.json`: subtopics, ranks that are not the order of rows,
         further columns of queries), or the suffix names no format.
@@ -192,7 +200,7 @@ def scan_run(
 
 
 def write_run(
-    run: pl.DataFrame | pl.LazyFrame,
+    run: Any,
     path: PathLike,
     *,
     overwrite: bool = False,
@@ -244,9 +252,7 @@ def scan_queries(
     )
 
 
-def write_queries(
-    queries: pl.DataFrame | pl.LazyFrame, path: PathLike, *, overwrite: bool = False
-) -> None:
+def write_queries(queries: Any, path: PathLike, *, overwrite: bool = False) -> None:
     """Write queries in the format of the path's suffix; see `write_qrels`."""
     write_kind(queries, path, "queries", overwrite=overwrite)
 
@@ -290,9 +296,7 @@ def scan_corpus(
     )
 
 
-def write_corpus(
-    corpus: pl.DataFrame | pl.LazyFrame, path: PathLike, *, overwrite: bool = False
-) -> None:
+def write_corpus(corpus: Any, path: PathLike, *, overwrite: bool = False) -> None:
     """Write a corpus in the format of the path's suffix; see `write_qrels`."""
     write_kind(corpus, path, "corpus", overwrite=overwrite)
 
@@ -309,7 +313,8 @@ def read_samples(
 
     Formats, arguments and errors are those of `read_qrels`. Every column is kept. Contexts that are
     objects become their texts; a lone string where a list is wanted is refused. JSON is checked
-    value by value, and all that does not fit is told at once, with its row.
+    value by value, and all that does not fit is told at once, with its row, and of JSONL with its
+    line, which `on_bad_line="skip"` leaves out.
     """
     return read_kind(
         path,
@@ -341,8 +346,6 @@ def scan_samples(
     )
 
 
-def write_samples(
-    samples: pl.DataFrame | pl.LazyFrame, path: PathLike, *, overwrite: bool = False
-) -> None:
+def write_samples(samples: Any, path: PathLike, *, overwrite: bool = False) -> None:
     """Write RAG samples in the format of the path's suffix; see `write_qrels`."""
     write_kind(samples, path, "samples", overwrite=overwrite)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from evalframe.errors import OptionError
-from evalframe.frames import conform
 from evalframe.io.json_writing import write_jsonl
 from evalframe.io.reading import read_kind
 from evalframe.io.saving import beside_all
 from evalframe.io.table_writing import write_table
+from evalframe.io.writing import checked_frame
 
 __all__ = ["Dataset", "beir_files", "beir_splits", "read_beir", "write_beir"]
 
@@ -76,17 +76,18 @@ def beir_files(
 
 def write_beir(
     folder: str | os.PathLike[str],
-    corpus: pl.DataFrame,
-    queries: pl.DataFrame,
-    qrels: pl.DataFrame,
+    corpus: Any,
+    queries: Any,
+    qrels: Any,
     *,
     split: str = "test",
     overwrite: bool = False,
 ) -> None:
-    """Write house frames as a BEIR folder: corpus.jsonl, queries.jsonl and qrels/{split}.tsv.
+    """Write a test collection as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/{split}.tsv.
 
-    The folder is made if need be. All three files are written beside their names first, so that a
-    failure leaves what was there.
+    Each part is a frame of any library, dicts or lists, as in `write_qrels`. The folder is made if
+    need be. All three files are written beside their names first, so that a failure leaves what was
+    there.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def write_beir(
     if not split or "/" in split or "\\" in split:
         raise OptionError(f"split={split!r} is no name of a file")
     root = Path(folder)
-    documents = conform(corpus, "corpus").rename({"doc_id": "_id"})
+    documents = checked_frame(corpus, "corpus").rename({"doc_id": "_id"})
     if "title" not in documents.columns:
         documents = documents.insert_column(1, pl.Series("title", [""] * documents.height))
     names = {"query_id": "query-id", "doc_id": "corpus-id", "relevance": "score"}
@@ -104,9 +105,12 @@ def write_beir(
     with beside_all(targets, overwrite=overwrite) as (corpus_part, queries_part, qrels_part):
         write_jsonl(documents, corpus_part, overwrite=True)
         write_jsonl(
-            conform(queries, "queries").rename({"query_id": "_id"}), queries_part, overwrite=True
+            checked_frame(queries, "queries").rename({"query_id": "_id"}),
+            queries_part,
+            overwrite=True,
         )
-        write_table(conform(qrels, "qrels"), qrels_part, mark="\t", overwrite=True, names=names)
+        judged = checked_frame(qrels, "qrels")
+        write_table(judged, qrels_part, mark="\t", overwrite=True, names=names)
 
 
 def beir_splits(folder: str | os.PathLike[str]) -> dict[str, Path]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import KINDS, Kind, Shape
-from evalframe.engine import collect
+from evalframe.engine import fetch
 from evalframe.errors import ReadError
 from evalframe.frames import find_columns
-from evalframe.io.files import HEAD, Source
+from evalframe.io.files import HEAD, Source, count_in
 from evalframe.io.lines import (
     FAULTS,
     SHOWN,
@@ -94,15 +94,17 @@ def _refuse_endless(source: Source, kind: Kind) -> None:
 
 def _cut(line: str, mark: str) -> list[str]:
     """The cells of a line: quotes count in CSV alone."""
-    if mark in ",;" and "\r" not in line and "\n" not in line:
-        return next(csv.reader([line], delimiter=mark), [])
+    if mark in ",;":
+        with suppress(csv.Error):
+            return next(csv.reader([line], delimiter=mark), [])
     return line.split(mark)
 
 
 def read_table(source: Source, table: Table, on_bad_line: OnBadLine) -> pl.DataFrame:
     """Read a table into memory: ids and texts as strings, scores, grades and ranks as numbers."""
+    _refuse_open_quote(source, table)
     with _faults(source, table):
-        frame = collect(_scan(source, table), "in-memory")
+        frame = fetch(_scan(source, table), "in-memory")
     table = _with_grades_as_they_are(frame, table)
     frame = frame.with_columns(_misfit(table).alias("bad"))
     if frame["bad"].any():
@@ -130,6 +132,7 @@ def scan_table(source: Source, table: Table, on_bad_line: OnBadLine = "error") -
 
     With `on_bad_line="skip"` it is read through, to say which lines will be left out.
     """
+    _refuse_open_quote(source, table)
     plan = _scan(source, table).with_columns(_misfit(table).alias("bad"))
     if on_bad_line == "skip":
         with _faults(source, table):
@@ -154,7 +157,7 @@ def _faults(source: Source, table: Table) -> Iterator[None]:
 def _report(source: Source, table: Table, bad: pl.LazyFrame, on_bad_line: OnBadLine) -> None:
     """Say which rows do not fit, with the lines that they stand on."""
     at = pl.col("at")
-    found = collect(bad.select(pl.len(), at.bottom_k(SHOWN).sort().implode()))
+    found = fetch(bad.select(pl.len(), at.bottom_k(SHOWN).sort().implode()))
     total, rows = found.row(0)
     if total:
         wanted = f"{len(table.names)} columns ({', '.join(table.names)})"
@@ -179,7 +182,7 @@ def _texts_of(source: Source, table: Table, rows: list[int]) -> list[tuple[str, 
             pl.col("line").sort_by("line_at").first(),
         )
     )
-    found = collect(wanted, "in-memory").sort("number")
+    found = fetch(wanted, "in-memory").sort("number")
     return [(source.name, number, line) for _, number, line in found.iter_rows()]
 
 
@@ -211,7 +214,8 @@ def _table(
     roles = {name: shape.roles[column] for column, name in found.items()}
     grades = [name for name, role in roles.items() if role == "grade"]
     if grades and whole is None:
-        rows = [_cut(line, mark) for line in source.lines()[int(header) :]]
+        lines = source.lines_below(source.lines_above() + 1) if header else source.lines()
+        rows = [_cut(line, mark) for line in lines]
         at = names.index(grades[0])
         given = [row[at].strip().strip('"') for row in rows if len(row) > at]
         whole = all(is_whole(grade) for grade in given if is_number(grade))
@@ -319,6 +323,16 @@ def _misfit(table: Table) -> pl.Expr:
     return pl.any_horizontal(tests).fill_null(False)
 
 
+def _refuse_open_quote(source: Source, table: Table) -> None:
+    """Refuse an odd number of quotes, before the engine takes the rest of the file for one cell."""
+    if not table.quote or source.remote or source.compression:
+        return
+    quote = table.quote.encode()
+    above = b"\n".join(source.head.split(b"\n")[: source.lines_above()])
+    if (count_in(source.paths[0], quote) - above.count(quote)) % 2:
+        raise _open_quote(source, table) or ReadError(f"{source.name}: a quote does not close")
+
+
 def _open_quote(source: Source, table: Table) -> ReadError | None:
     """The error for a quote in a CSV that opens and does not close, or stands inside a cell."""
     if not table.quote:
@@ -328,7 +342,8 @@ def _open_quote(source: Source, table: Table) -> ReadError | None:
             source.target, row_index_name="at", row_index_offset=1, **source.options
         )
         odd = pl.col("line").str.count_matches('"', literal=True) % 2 == 1
-        found = collect(lines.filter(odd).head(1), "in-memory").rows()
+        below = pl.col("at") > source.lines_above()
+        found = fetch(lines.filter(odd & below).head(1), "in-memory").rows()
     except (*FAULTS, OSError):
         return None
     if not found:

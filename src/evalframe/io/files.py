@@ -6,27 +6,26 @@ import glob
 import io
 import itertools
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
-from evalframe.engine import collect
+from evalframe.engine import fetch
 from evalframe.errors import ReadError
-from evalframe.io.layouts import BOM, COMPRESSED, Compression, Layout, layout_of
+from evalframe.io.layouts import BOM, Compression, Layout, compression_of, layout_of
+from evalframe.io.remote import fetching, is_folder, is_remote, objects_of
 
 __all__ = [
+    "GIANT",
     "Marks",
     "Source",
+    "count_in",
     "decompressed",
     "each",
-    "fetching",
     "find",
-    "is_folder",
-    "is_remote",
+    "has_giant_line",
     "look_through",
     "opened",
     "with_head",
@@ -34,13 +33,12 @@ __all__ = [
 
 LOOKED_AT = 1 << 18
 """Bytes looked through at once: few enough to stay in the processor's cache."""
+GIANT = 1 << 24
+"""Bytes of a line from which it is not left to an engine that makes copies of it."""
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is read."""
 SAMPLE = 300
 """Lines from which the layout of a text file is told."""
-
-REMOTE = ("hf://", "s3://", "s3a://", "gs://", "gcs://", "az://", "abfs://", "abfss://", "adl://",
-          "http://", "https://", "file://")  # fmt: skip
 
 REMOTE_LAYOUTS: dict[str, Layout] = {
     ".parquet": "parquet",
@@ -102,13 +100,16 @@ class Source:
 
     def lines(self) -> list[str]:
         """The first whole lines, without line ends, blank and comment lines."""
+        told = (line for line in self.lines_below(0) if not line.startswith("#"))
+        return list(itertools.islice(told, SAMPLE))
+
+    def lines_below(self, skip: int) -> list[str]:
+        """The first whole lines below so many, without line ends and blank lines."""
         text = self.head.decode("utf-8", errors="replace").removeprefix("\ufeff")
         lines = text.split("\n")
         if len(self.head) >= HEAD and len(lines) > 1:
             lines.pop()
-        stripped = (line.rstrip("\r") for line in lines)
-        told = (line for line in stripped if line.strip() and not line.startswith("#"))
-        return list(itertools.islice(told, SAMPLE))
+        return [line.rstrip("\r") for line in lines[skip:] if line.strip()]
 
     def lines_above(self) -> int:
         """How many comment or blank lines stand above the first line of data."""
@@ -170,20 +171,30 @@ def look_through(path: str, separator: bytes) -> Marks:
     return Marks(strays=False, comments=comments)
 
 
+def count_in(path: str, mark: bytes) -> int:
+    """How often a character stands in a local file."""
+    with open(path, "rb", buffering=0) as file:
+        return sum(chunk.count(mark) for chunk in iter(lambda: file.read(LOOKED_AT), b""))
+
+
+def has_giant_line(path: str) -> bool:
+    """Whether a line of a local file is as long as whole files are."""
+    with open(path, "rb", buffering=0) as file:
+        return any(
+            len(chunk) == GIANT and b"\n" not in chunk
+            for chunk in iter(lambda: file.read(GIANT), b"")
+        )
+
+
 def with_head(source: Source) -> Source:
     """The source with its first lines, fetched through Polars if it is remote."""
     if source.head or not source.remote:
         return source
     plan = pl.scan_lines(list(source.paths), n_rows=200, **source.options)
     with fetching(source.name):
-        lines = collect(plan, "in-memory").to_series()
+        lines = fetch(plan, "in-memory").to_series()
     head = "\n".join(lines) + "\n"
     return replace(source, head=head.encode())
-
-
-def is_remote(name: str) -> bool:
-    """Whether a name is a URI, which Polars fetches."""
-    return name.startswith(REMOTE)
 
 
 def opened(path: str, compression: Compression | None) -> IO[bytes]:
@@ -193,11 +204,6 @@ def opened(path: str, compression: Compression | None) -> IO[bytes]:
     import pyarrow as pa
 
     return io.BufferedReader(pa.input_stream(path, compression=compression))
-
-
-def is_folder(uri: str) -> bool:
-    """Whether a URI looks like that of a folder: no file's suffix at its end."""
-    return uri.endswith("/") or "." not in uri.rsplit("/", 1)[-1]
 
 
 def decompressed(path: str, compression: Compression, *, twice: bool = False) -> bytes:
@@ -223,7 +229,7 @@ def _name_of(path: object) -> str:
 def _looked_into(path: str, storage_options: dict[str, Any] | None) -> Source:
     """A local file by what it begins with."""
     start = _starts(path)
-    compression = next((c for magic, c in COMPRESSED.items() if start.startswith(magic)), None)
+    compression = compression_of(start)
     head = _head(path, compression)
     layout = layout_of(path, head)
     return Source(path, (path,), layout, head, compression, storage_options=storage_options)
@@ -233,21 +239,10 @@ def _matching(source: Source) -> list[str]:
     """The objects that a pattern stands for."""
     plan = pl.scan_lines(list(source.paths), include_file_paths="path", **source.options)
     with fetching(source.name):
-        paths = collect(plan.select(pl.col("path").unique())).to_series().sort().to_list()
+        paths = objects_of(plan)
     if not paths:
         raise FileNotFoundError(f"{source.name}: no object matches this pattern")
     return paths
-
-
-@contextmanager
-def fetching(name: str) -> Iterator[None]:
-    """Say of what is wanted from afar whether it is not there, or cannot be had."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{name}: there is no such object") from error
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ReadError(f"{name}: it cannot be fetched: {error}") from error
 
 
 def _remote(uri: str, storage_options: dict[str, Any] | None) -> Source:

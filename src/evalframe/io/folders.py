@@ -13,7 +13,7 @@ import polars as pl
 from evalframe.frames import Frame
 from evalframe.io.files import Source
 
-__all__ = ["BUCKET", "folder_keys", "folder_values", "with_folders"]
+__all__ = ["BUCKET", "folder_keys", "folder_values", "is_read_by_polars", "with_folders"]
 
 BUCKET = "query_bucket"
 """The folder key of a frame written in buckets of its queries; never part of the frame."""
@@ -35,9 +35,17 @@ def folder_keys(source: Source) -> tuple[list[str], list[str]]:
     return [*above], [*below]
 
 
+def is_read_by_polars(source: Source) -> bool:
+    """Whether Polars makes columns of the folders: of Parquet and Arrow, and not of `hf://`.
+
+    There it sees addresses, in which `=` is `%3D`.
+    """
+    return source.layout in ("parquet", "ipc") and not source.name.startswith("hf://")
+
+
 def folder_values(source: Source) -> dict[str, str | None]:
-    """What the folders below what was named say of one file; Parquet and Arrow see to it alone."""
-    if source.layout in ("parquet", "ipc"):
+    """What the folders below what was named say of one file, where Polars does not say it."""
+    if is_read_by_polars(source):
         return {}
     _, below = folder_keys(source)
     parts = (part.split("=", 1) for part in Path(source.paths[0]).parent.parts if "=" in part)

@@ -11,16 +11,17 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import KINDS, Kind
-from evalframe.engine import collect
-from evalframe.errors import ReadError
+from evalframe.engine import fetch
+from evalframe.errors import ReadError, RowError
 from evalframe.frames import find_columns
 from evalframe.io import cbor
 from evalframe.io.dicts import corpus_from_dict, qrels_from_dict, queries_from_dict, run_from_dict
-from evalframe.io.files import Source, decompressed, fetching, with_head
+from evalframe.io.files import Source, decompressed, with_head
 from evalframe.io.json_lines import line_records, read_json_lines, scan_json_lines
 from evalframe.io.json_values import HALF, as_frame, is_halved, loads, text_of
 from evalframe.io.lines import OnBadLine, cut
-from evalframe.io.sample_records import known_columns, records_of_columns
+from evalframe.io.remote import fetching
+from evalframe.io.sample_records import faults_among, known_columns, records_of_columns
 
 __all__ = ["read_cbor", "read_json", "scan_json"]
 
@@ -47,7 +48,7 @@ def read_json(
     """
     source = with_head(source)
     if kind == "samples":
-        return _samples(_sample_records(source, columns, on_bad_line), columns, repeats)
+        return _samples(source, columns, on_bad_line, repeats)
     if _is_lines(source, kind):
         return read_json_lines(source, kind, columns, on_bad_line)
     frames = [_whole(path, source, kind, columns) for path in source.paths]
@@ -108,15 +109,6 @@ def _is_record(value: Mapping[str, Any], kind: Kind, columns: Mapping[str, str])
     return bool(found) and all(column in found for column in needed)
 
 
-def _sample_records(
-    source: Source, columns: Mapping[str, str], on_bad_line: OnBadLine
-) -> list[Any]:
-    if _is_lines(source, "samples"):
-        return line_records(source, on_bad_line)
-    values = [(_value_in(path, source), path) for path in source.paths]
-    return [row for value, path in values for row in _sample_rows(value, path, columns)]
-
-
 def _sample_rows(value: Any, path: str, columns: Mapping[str, str]) -> list[Any]:
     """The records in a JSON value: itself, its columns, or the list of them that it holds."""
     if isinstance(value, list):
@@ -130,7 +122,29 @@ def _sample_rows(value: Any, path: str, columns: Mapping[str, str]) -> list[Any]
     return lists[0] if lists else [value]
 
 
-def _samples(rows: list[Any], columns: Mapping[str, str], repeats: bool) -> pl.DataFrame:
+def _samples(
+    source: Source, columns: Mapping[str, str], on_bad_line: OnBadLine, repeats: bool
+) -> pl.DataFrame:
+    if not _is_lines(source, "samples"):
+        values = [(_value_in(path, source), path) for path in source.paths]
+        rows = [row for value, path in values for row in _sample_rows(value, path, columns)]
+        return _sample_frame(rows, columns, repeats)
+    try:
+        return _sample_frame(line_records(source, "error"), columns, repeats)
+    except (ReadError, RowError) as error:
+        problems = error
+    # The lines are told apart by what they hold, once all names are known.
+    fault = faults_among(line_records(source, None), columns)
+    try:
+        rows = line_records(source, on_bad_line, "samples", fault)
+    except ReadError as lines:
+        if isinstance(problems, RowError):
+            raise RowError(f"{problems}\n{lines}") from lines
+        raise
+    return _sample_frame(rows, columns, repeats)
+
+
+def _sample_frame(rows: list[Any], columns: Mapping[str, str], repeats: bool) -> pl.DataFrame:
     """Samples with every known column checked; further columns as in any other JSON."""
     known, rest = known_columns(rows, columns, repeats=repeats)
     return known.hstack(as_frame(rest, {}).get_columns()) if any(rest) else known
@@ -146,7 +160,7 @@ def _whole_text(path: str, source: Source) -> str:
         return text_of(path, source)
     lines = pl.scan_lines(source.target, **source.options)
     with fetching(path):
-        return "\n".join(collect(lines, "in-memory").to_series())
+        return "\n".join(fetch(lines, "in-memory").to_series())
 
 
 def _value_in(path: str, source: Source) -> Any:

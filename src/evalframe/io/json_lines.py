@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from evalframe.columns import KINDS, Kind
-from evalframe.engine import batches, collect
+from evalframe.engine import batches, fetch
 from evalframe.errors import ReadError
 from evalframe.frames import find_columns
-from evalframe.io.files import Source
+from evalframe.io.files import GIANT, Source, has_giant_line
 from evalframe.io.json_values import HALF, are_halved, as_frame, is_halved, loads, text_of
 from evalframe.io.lines import FAULTS, SHOWN, OnBadLine, explained, report_texts
 from evalframe.io.positions import is_number
@@ -29,9 +29,10 @@ def read_json_lines(
     source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine
 ) -> pl.DataFrame:
     """Read JSONL into a frame. Lines without the ids or the number of their kind do not fit."""
+    _refuse_giant(source, kind, on_bad_line)
     ids = _ids(source, kind, columns)
     try:
-        frame = collect(_plan(source, overrides=ids), "in-memory")
+        frame = fetch(_plan(source, overrides=ids), "in-memory")
         misfit = frame.select(_misfit(frame.schema, kind, columns).any()).item()
         if not misfit and not _any_halved(source):
             return frame
@@ -40,8 +41,10 @@ def read_json_lines(
     except (*FAULTS, pl.exceptions.PolarsError):
         # Bare NaN, columns of mixed types, or damage: the standard library says which.
         pass
-    needed = _needed(source, kind, columns)
-    return as_frame(line_records(source, on_bad_line, needed, kind), ids)
+    if on_bad_line == "error":
+        _report(source, kind, _looked_through(source, kind, columns, ids), "error")
+    unfit = _unfit(_needed(source, kind, columns))
+    return as_frame(line_records(source, on_bad_line, kind, unfit), ids)
 
 
 def scan_json_lines(
@@ -53,17 +56,13 @@ def scan_json_lines(
     fit are told now. What Polars cannot read (a bare NaN, types that do not go together) is read by
     the standard library, and held in memory.
     """
+    _refuse_giant(source, kind, on_bad_line)
     ids = _ids(source, kind, columns)
-    try:
-        look = _looked_through(source, kind, columns, ids)
-    except OSError as error:
-        raise explained(source, error) from error
-    if look.total:
-        texts = [(source.name, at, line) for at, line in look.bad]
-        report_texts(source, texts, _wanted(kind, texts), on_bad_line, look.total)
+    look = _looked_through(source, kind, columns, ids)
+    _report(source, kind, look, on_bad_line)
     if look.schema is None:
-        needed = _needed(source, kind, columns)
-        return as_frame(line_records(source, None, needed, kind), ids).lazy()
+        unfit = _unfit(_needed(source, kind, columns))
+        return as_frame(line_records(source, None, kind, unfit), ids).lazy()
     plan = _plan(source, schema=look.schema)
     return plan.filter(~_misfit(look.schema, kind, columns)) if look.total else plan
 
@@ -71,26 +70,29 @@ def scan_json_lines(
 def line_records(
     source: Source,
     on_bad_line: OnBadLine | None,
-    needed: Mapping[str, str] | None = None,
     kind: Kind = "samples",
+    fault: Callable[[dict[str, Any]], str | None] = lambda record: None,
 ) -> list[dict[str, Any]]:
-    """The objects of all lines; `needed` says which keys hold an id or a number in each.
+    """The objects of all lines, but for those that `fault` tells a fault of (in words, or "").
 
     Bad lines are left out without a word where `on_bad_line` is None.
     """
     records: list[dict[str, Any]] = []
     bad: list[tuple[str, int, str]] = []
+    reasons: list[str] = []
     for path in source.paths:
         for number, line in enumerate(_lines_of(path, source), start=1):
             if not line.strip():
                 continue
             record = _record(line)
-            if record is not None and _fits(record, needed or {}):
+            reason = "" if record is None else fault(record)
+            if record is not None and reason is None:
                 records.append(record)
             else:
                 bad.append((path, number, line))
+                reasons.append(reason or "")
     if bad and on_bad_line is not None:
-        report_texts(source, bad, _wanted(kind, bad), on_bad_line)
+        report_texts(source, bad, _wanted(kind, bad), on_bad_line, reasons=reasons)
     if not records:
         raise ReadError(f"{source.name}: no line of it is a JSON object")
     return records
@@ -99,14 +101,36 @@ def line_records(
 def _lines_of(path: str, source: Source) -> Iterator[str]:
     if not source.remote:
         return iter(text_of(path, source).split("\n"))
-    lines = collect(pl.scan_lines(source.target, **source.options), "in-memory").to_series()
+    lines = fetch(pl.scan_lines(source.target, **source.options), "in-memory").to_series()
     return iter(lines.to_list())
 
 
 def _any_halved(source: Source) -> bool:
     """Whether a line holds half a character, in place of which Polars gives a NUL."""
     lines = pl.scan_lines(source.target, **source.options)
-    return bool(collect(lines.select(are_halved(pl.col("line")).any())).item())
+    escaped = pl.col("line").str.contains_any(["\\ud", "\\uD"])
+    if not fetch(lines.select(escaped.any())).item():
+        return False
+    return bool(fetch(lines.select(are_halved(pl.col("line")).any())).item())
+
+
+def _refuse_giant(source: Source, kind: Kind, on_bad_line: OnBadLine) -> None:
+    """Refuse the first giant line that is no object, before it is held many times over."""
+    path = source.paths[0]
+    if on_bad_line == "skip" or source.remote or source.compression or not has_giant_line(path):
+        return
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            if len(line) > GIANT and _record(line.decode(errors="replace")) is None:
+                start = line[:GIANT].decode(errors="replace")
+                report_texts(source, [(path, number, start)], _wanted(kind, []), "error")
+
+
+def _report(source: Source, kind: Kind, look: _Look, on_bad_line: OnBadLine) -> None:
+    """Say which lines do not fit, if any."""
+    if look.total:
+        texts = [(source.name, at, line) for at, line in look.bad]
+        report_texts(source, texts, _wanted(kind, texts), on_bad_line, look.total)
 
 
 def _record(line: str) -> dict[str, Any] | None:
@@ -117,6 +141,11 @@ def _record(line: str) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def _unfit(needed: Mapping[str, str]) -> Callable[[dict[str, Any]], str | None]:
+    """What tells an object that lacks an id or a number of those `needed`."""
+    return lambda record: None if _fits(record, needed) else ""
 
 
 def _fits(record: Mapping[str, Any], needed: Mapping[str, str]) -> bool:
@@ -160,20 +189,16 @@ class _Look:
 def _looked_through(
     source: Source, kind: Kind, columns: Mapping[str, str], ids: Mapping[str, Any]
 ) -> _Look:
-    plan = pl.scan_lines(source.target, row_index_name="at", row_index_offset=1, **source.options)
-    lines = plan.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
+    lines = pl.scan_lines(source.target, row_index_name="at", row_index_offset=1, **source.options)
+    if source.marked:
+        lines = lines.with_columns(pl.col("line").str.strip_prefix("\ufeff"))
     needed = _needed(source, kind, columns)
     schemas = []
     look = _Look(pl.Schema())
     readable = True
     for some in batches(lines.filter(pl.col("line").str.contains(r"\S")), LOOKED_AT):
-        text = some["line"].str.join("\n").item().encode()
         try:
-            if some.select(are_halved(pl.col("line")).any()).item():
-                raise pl.exceptions.ComputeError(HALF)
-            frame = pl.read_ndjson(
-                io.BytesIO(text), schema_overrides=dict(ids), infer_schema_length=None
-            )
+            frame = _parsed(some["line"], ids)
         except pl.exceptions.PolarsError:
             readable = False
             records = [_record(line) for line in some["line"]]
@@ -185,6 +210,14 @@ def _looked_through(
             look.add(some.filter(misfit))
     look.schema = _common(schemas) if readable and not source.marked else None
     return look
+
+
+def _parsed(lines: pl.Series, ids: Mapping[str, Any]) -> pl.DataFrame:
+    """Lines as Polars reads them, if it can."""
+    if lines.to_frame("line").select(are_halved(pl.col("line")).any()).item():
+        raise pl.exceptions.ComputeError(HALF)
+    text = lines.str.join("\n").item().encode()
+    return pl.read_ndjson(io.BytesIO(text), schema_overrides=dict(ids), infer_schema_length=None)
 
 
 def _common(schemas: list[pl.Schema]) -> pl.Schema | None:

@@ -50,11 +50,7 @@ def are_halved(lines: pl.Expr) -> pl.Expr:
 
 def loads(text: str) -> Any:
     """One JSON value, in which a bare NaN, as pandas writes for a missing value, is null."""
-    return json.loads(
-        text,
-        parse_constant=lambda name: None if name == "NaN" else float(name),
-        object_pairs_hook=_without_repeats,
-    )
+    return DECODER.decode(text)
 
 
 def as_frame(records: list[dict[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
@@ -93,6 +89,12 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, count in times.items() if count > 1)
         raise ReadError(f"the key {twice!r} stands twice in one object; JSON keeps only the last")
     return found
+
+
+DECODER = json.JSONDecoder(
+    parse_constant=lambda name: None if name == "NaN" else float(name),
+    object_pairs_hook=_without_repeats,
+)
 
 
 def _as_text(value: Any) -> str | None:

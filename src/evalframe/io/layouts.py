@@ -9,7 +9,7 @@ from typing import Literal
 
 from evalframe.errors import ReadError
 
-__all__ = ["BOM", "COMPRESSED", "Compression", "Layout", "layout_of"]
+__all__ = ["BOM", "Compression", "Layout", "compression_of", "layout_of"]
 
 Compression = Literal["gzip", "zstd", "lz4", "bz2"]
 Layout = Literal["parquet", "ipc", "ipc_stream", "json", "cbor", "text"]
@@ -22,12 +22,14 @@ COMPRESSED: dict[bytes, Compression] = {
     b"\x04\x22\x4d\x18": "lz4",
     b"BZh": "bz2",
 }
+BZ2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
+"""How bz2 data begins: other words may begin with its first three letters."""
 FOREIGN = {
     b"PK\x03\x04": "a zip archive: unpack it first",
     b"\xfd7zXZ": "xz-compressed: decompress it first (gz, zst, lz4 and bz2 are read as they are)",
     b"\x89HDF": "an HDF5 file",
     b"SQLite format 3": "an SQLite database",
-    b"%PDF": "a PDF",
+    b"%PDF-": "a PDF",
     b"\x80\x04": "a Python pickle, which is never loaded",
     b"\x80\x05": "a Python pickle, which is never loaded",
     b"ORC": "an ORC file",
@@ -48,6 +50,12 @@ UTF_MARKS = {
 }
 
 
+def compression_of(start: bytes) -> Compression | None:
+    """How a file that begins so is compressed, if it is."""
+    found = next((name for magic, name in COMPRESSED.items() if start.startswith(magic)), None)
+    return None if found == "bz2" and not BZ2.match(start) else found
+
+
 def layout_of(path: str, head: bytes) -> Layout:
     """The layout of a file that begins so.
 
@@ -65,10 +73,13 @@ def layout_of(path: str, head: bytes) -> Layout:
         return "ipc"
     if head.startswith(b"\xff\xff\xff\xff"):
         return "ipc_stream"
-    if head.startswith(b"\x04\x22\x4d\x18"):
+    inner = compression_of(head)
+    if inner == "lz4":
         return "cbor"
+    if inner:
+        raise ReadError(f"{path}: {inner} data within compressed data: decompress it once")
     for magic, what in FOREIGN.items():
-        if head.startswith(magic):
+        if head.startswith(magic) and (magic != b"ORC" or b"\x00" in head):
             raise ReadError(f"{path}: this is {what}")
     _refuse_other_text(path, head)
     text = head.removeprefix(BOM).lstrip()

@@ -18,12 +18,21 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import KINDS, QRELS, RUN, Kind
-from evalframe.engine import collect
+from evalframe.engine import told
 from evalframe.errors import ColumnError, EmptyError, OptionError, ReadError, one_of, whole_number
 from evalframe.frames import find_columns
-from evalframe.io.files import Source, fetching, find, is_folder
-from evalframe.io.folders import BUCKET, folder_keys
-from evalframe.io.lines import first_line
+from evalframe.io.files import Source, find
+from evalframe.io.folders import BUCKET, folder_keys, is_read_by_polars
+from evalframe.io.lines import first_line, kept_in_mind
+from evalframe.io.remote import (
+    fetching,
+    hub_address,
+    is_absence,
+    is_folder,
+    is_of_transport,
+    objects_of,
+    unfetched,
+)
 from evalframe.io.saving import beside, folder_beside
 
 __all__ = [
@@ -100,14 +109,15 @@ def write_parquet(
         raise OptionError(f"metadata cannot be written as JSON: {first_line(error)}") from error
     plan = _without_empty_objects(frame.lazy())
     if not by_system and buckets is None:
-        with beside(path, overwrite=overwrite) as part:
+        with beside(path, overwrite=overwrite) as part, told(plan):
             plan.sink_parquet(part, metadata=stamp)
         return
     keys = _cut_keys(plan.collect_schema().names(), by_system, buckets)
     if buckets is not None:
         plan = plan.with_columns((pl.col("query_id").hash(0) % buckets).alias(BUCKET))
     with folder_beside(path, overwrite=overwrite) as folder:
-        plan.sink_parquet(pl.PartitionBy(folder, key=keys), metadata=stamp, mkdir=True)
+        with told(plan):
+            plan.sink_parquet(pl.PartitionBy(folder, key=keys), metadata=stamp, mkdir=True)
         if not any(folder.rglob("*.parquet")):
             raise EmptyError(
                 f"{os.fspath(path)}: the frame to cut has no rows, so there is no file to write"
@@ -132,10 +142,12 @@ def read_metadata(
     if source.layout != "parquet":
         raise ReadError(f"{source.name}: this is no Parquet file")
     try:
-        first = alike(source)[0].paths[0] if source.remote else source.paths[0]
-        stamp = pl.read_parquet_metadata(first, **source.options).get(KEY)
+        first = alike(source)[0] if source.remote else source
+        stamp = _stamp(first)
         facts = json.loads(stamp) if stamp else {}
-    except (pl.exceptions.PolarsError, ValueError) as error:
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        if source.remote and is_of_transport(error):
+            raise unfetched(source.name, error) from error
         raise ReadError(f"{source.name}: its metadata is damaged: {first_line(error)}") from error
     if not isinstance(facts, dict):
         raise ReadError(f"{source.name}: its metadata is damaged: no object, but {facts!r:.80}")
@@ -151,6 +163,9 @@ def alike(source: Source) -> list[Source]:
         source = replace(source, paths=_objects(source))
     if len(source.paths) == 1:
         return [source]
+    if not is_read_by_polars(source) and folder_keys(source)[1]:
+        asked = source.asked or source.name
+        return [replace(source, name=path, paths=(path,), asked=asked) for path in source.paths]
     groups: list[tuple[list[tuple[str, pl.DataType]], list[str]]] = []
     for path in source.paths:
         schema = sorted(_schema(replace(source, name=path, paths=(path,))).items())
@@ -182,9 +197,9 @@ def scan_arrow(source: Source) -> pl.LazyFrame:
 
 def _by_folder(scan: Callable[..., pl.LazyFrame], source: Source) -> pl.LazyFrame:
     """A scan of which the folders below what was named are columns."""
-    above, below = folder_keys(source)
+    above, below = folder_keys(source) if is_read_by_polars(source) else ([], [])
     plan = scan(
-        source.target,
+        kept_in_mind(source).target,
         hive_partitioning=bool(below),
         hive_schema=dict.fromkeys((*above, *below), pl.String) if below else None,
         **source.options,
@@ -196,7 +211,7 @@ def _by_folder(scan: Callable[..., pl.LazyFrame], source: Source) -> pl.LazyFram
 def refuse_other_kind(source: Source, kind: Kind) -> None:
     """Refuse a run where qrels are wanted, or the other way round, by what the file itself says."""
     try:
-        stamp = pl.read_parquet_metadata(source.paths[0], **source.options).get(KEY)
+        stamp = _stamp(source)
         held = json.loads(stamp).get("kind") if stamp else None
     except (pl.exceptions.PolarsError, OSError, ValueError, AttributeError):
         return
@@ -208,16 +223,22 @@ def refuse_other_kind(source: Source, kind: Kind) -> None:
         )
 
 
+def _stamp(source: Source) -> str | None:
+    """What the first file holds under the house's key; of this, Polars takes no `hf://`."""
+    address = hub_address(source.paths[0])
+    if address:
+        return pl.read_parquet_metadata(address).get(KEY)
+    return pl.read_parquet_metadata(source.paths[0], **source.options).get(KEY)
+
+
 @contextmanager
 def _readable(source: Source, what: str) -> Iterator[None]:
     """Say of files that Polars cannot open what they are."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{source.name}: there is no such object") from error
     except (pl.exceptions.PolarsError, OSError) as error:
-        if source.remote and isinstance(error, OSError):
-            raise ReadError(f"{source.name}: it cannot be fetched: {error}") from error
+        if source.remote and (is_absence(error) or is_of_transport(error)):
+            raise unfetched(source.name, error) from error
         raise ReadError(
             f"{source.name}: this {what} cannot be read: {first_line(error)}"
         ) from error
@@ -254,7 +275,7 @@ def _objects(source: Source) -> tuple[str, ...]:
         **source.options,
     )
     with fetching(source.name):
-        found = collect(plan.select(pl.col("path").unique())).to_series().sort().to_list()
+        found = objects_of(plan)
     if not found:
         raise FileNotFoundError(f"{source.name}: no Parquet file is there")
     return tuple(found)

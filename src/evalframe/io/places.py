@@ -6,19 +6,21 @@ import fnmatch
 import functools
 import glob
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from evalframe.engine import collect
 from evalframe.errors import ReadError
-from evalframe.io.files import is_remote
+from evalframe.io.remote import LONGEST, NO_FOLDER, is_absence, is_remote, objects_of
 
 __all__ = ["Place", "place"]
 
-NOTHING = "expanded paths were empty"
-"""What Polars says of a pattern that nothing matches."""
+REVISION = re.compile("^(hf://[^/]+/[^/]+/[^/@]+)@[^/]+")
+"""A repository of Hugging Face, and the revision that may follow its name."""
+
+EVERYWHERE = "**/*.parquet"
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class Place:
     def names(self, pattern: str, *, first: bool = False) -> list[str]:
         """The names below the folder that match a pattern, or no more than a `first` of them."""
         folder, slash, _ = pattern.partition("/")
-        if not self.remote:
+        if slash and folder in self._missing:
+            found = []
+        elif not self.remote:
             found = [path for path in glob.glob(self.pattern(pattern)) if os.path.isfile(path)]
         elif pattern.endswith(".parquet") and slash and not glob.has_magic(folder):
             if folder not in self._listed:
-                self._listed[folder] = self._objects(f"{folder}/**/*.parquet", first=False)
+                self._listed[folder] = self._objects(f"{folder}/{EVERYWHERE}", first=False)
             found = [path for path in self._listed[folder] if self._matches(path, pattern)]
         else:
             found = self._objects(pattern, first or not glob.has_magic(pattern))
@@ -69,8 +73,16 @@ class Place:
         """The Parquet files of remote folders that were asked for."""
         return {}
 
+    @functools.cached_property
+    def _missing(self) -> set[str]:
+        """The folders of which Hugging Face said that they are not there."""
+        return set()
+
     def _below(self, path: str) -> str:
-        base = self.base if self.remote else os.path.expanduser(self.base)
+        if self.remote:
+            base, path = (REVISION.sub(r"\1", name) for name in (self.base, path))
+        else:
+            base = os.path.expanduser(self.base)
         return path.removeprefix(base).lstrip("/")
 
     def _matches(self, path: str, pattern: str) -> bool:
@@ -95,16 +107,17 @@ class Place:
             rows = 1 if first else None
             plan = pl.scan_lines(where, n_rows=rows, include_file_paths="path", **extra)
         try:
-            paths = collect(plan.select(pl.col("path").unique())).to_series().to_list()
-        except FileNotFoundError:
-            return []
+            return objects_of(plan)
         except (pl.exceptions.PolarsError, OSError) as error:
-            if NOTHING in str(error) or "404" in str(error):
+            if is_absence(error):
+                folder, _, rest = pattern.partition("/")
+                if NO_FOLDER in str(error) and rest == EVERYWHERE:
+                    self._missing.add(folder)
                 return []
             raise ReadError(
-                f"{self.base}: it cannot be looked into, so what is there is not known: {error}"
+                f"{self.base}: it cannot be looked into, so what is there is not known: "
+                f"{str(error)[:LONGEST]}"
             ) from error
-        return [path for path in paths if path is not None]
 
 
 def place(root: str | os.PathLike[str], options: dict[str, Any] | None) -> Place:

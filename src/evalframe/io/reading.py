@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import Kind
-from evalframe.engine import collect
+from evalframe.engine import fetch
 from evalframe.errors import ColumnError, FrameError, OptionError, ReadError, RowError, one_of
 from evalframe.frames import Duplicates, Frame, conform
 from evalframe.io.delimited import read_table, scan_table, sniff_table
@@ -144,7 +144,7 @@ def _checked(part: Source, asked: _Asked, *, alone: bool) -> pl.DataFrame:
             frame = flat_samples(frame, given) if kind == "samples" else frame
             if frame.height == 0 and not alone:
                 plan = conform(frame.lazy(), kind, columns=given, check_plans=False)
-                return collect(plan, "in-memory")
+                return fetch(plan, "in-memory")
             checked = conform(frame, kind, columns=given, duplicates=asked.duplicates)
         except RowError as error:
             hint = "" if asked.subtopics or kind != "qrels" else _second_column(frame)
@@ -232,7 +232,7 @@ def _read_file(source: Source, asked: _Asked) -> tuple[pl.DataFrame, bool]:
         if kind == "qrels" or kind == "run":
             plan = conform(plan, kind, columns=asked.columns, check_plans=False)
             settled = True
-        return collect(plan, "in-memory"), settled
+        return fetch(plan, "in-memory"), settled
     except FileNotFoundError:
         raise
     except (pl.exceptions.PolarsError, OSError) as error:

@@ -6,7 +6,7 @@ the same value means the same in each of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -17,7 +17,14 @@ from evalframe.columns import DTYPES, SAMPLES, Role
 from evalframe.errors import ColumnError, EmptyError, EvalframeError, RowError
 from evalframe.frames import find_columns
 
-__all__ = ["as_record", "known_columns", "records_of_columns", "refuse", "wrong_keys"]
+__all__ = [
+    "as_record",
+    "faults_among",
+    "known_columns",
+    "records_of_columns",
+    "refuse",
+    "wrong_keys",
+]
 
 SHOWN_PROBLEMS = 20
 
@@ -120,6 +127,34 @@ def known_columns(
         )
     table = [pl.Series(n, values[n], DTYPES[SAMPLES.roles[c]]) for c, n in found.items()]
     return pl.DataFrame(table), records
+
+
+def faults_among(
+    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str] | None = None
+) -> Callable[[Mapping[str, Any]], str | None]:
+    """What says of one of these records what is wrong with it, or None.
+
+    A value of a wrong type, or no id where others have one.
+
+    Examples
+    --------
+    >>> rows = [{"contexts": ["Paris"]}, {"contexts": "Rome"}]
+    >>> [faults_among(rows)(row) for row in rows]
+    [None, "'contexts': 'Rome' is a string where a list is wanted; put it into a list"]
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    found = find_columns(SAMPLES, names, columns or {})
+
+    def fault(row: Mapping[str, Any]) -> str | None:
+        for column, name in found.items():
+            value, wrong = _value(row.get(name), SAMPLES.roles[column])
+            if wrong:
+                return f"{name!r}: {wrong}"
+            if column == "query_id" and value is None:
+                return "no query_id"
+        return None
+
+    return fault
 
 
 def wrong_keys(

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evalframe.errors import OptionError
@@ -37,14 +37,10 @@ def beside_all(
         if target.is_dir():
             raise FileExistsError(f"{target}: this is a folder, and a file was to be written")
         _refuse_existing(target, overwrite)
-    places = [_place_beside(target) for target in targets]
-    try:
+    with _places_beside(targets) as places:
         yield [place / target.name for place, target in zip(places, targets, strict=True)]
         for place, target in zip(places, targets, strict=True):
             os.replace(place / target.name, target)
-    finally:
-        for place in places:
-            shutil.rmtree(place, ignore_errors=True)
 
 
 @contextmanager
@@ -59,26 +55,49 @@ def folder_beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
     target = _target(path)
     _refuse_existing(target, overwrite)
     _refuse_foreign(target)
-    place = _place_beside(target)
-    written, old = place / "new", place / "old"
-    try:
+    with _places_beside([target]) as (place,):
+        written, old = place / "new", place / "old"
         written.mkdir()
         yield written
-        if target.exists():
-            os.replace(target, old)
-        os.replace(written, target)
+        try:
+            if target.exists():
+                os.replace(target, old)
+            os.replace(written, target)
+        except BaseException:
+            if old.exists() and not target.exists():
+                os.replace(old, target)
+            raise
+
+
+@contextmanager
+def _places_beside(targets: Sequence[Path]) -> Iterator[list[Path]]:
+    """A folder of its own for each: a file that an engine makes after a failure has no other place.
+
+    They are removed in the end, and after a failure so are the folders that were made for them.
+    """
+    made: dict[Path, None] = {}
+    places: list[Path] = []
+    try:
+        for target in targets:
+            above = (target.parent, *target.parent.parents)
+            made |= dict.fromkeys(folder for folder in above if not folder.exists())
+            target.parent.mkdir(parents=True, exist_ok=True)
+            prefix = f".{target.name[:80]}."
+            places.append(Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent)))
+        yield places
     except BaseException:
-        if old.exists() and not target.exists():
-            os.replace(old, target)
+        _remove(places)
+        for folder in sorted(made, key=lambda folder: len(folder.parts), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
         raise
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        _remove(places)
 
 
-def _place_beside(target: Path) -> Path:
-    """A folder of its own: a file that an engine makes after its failure has nowhere to go."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{target.name[:80]}.", dir=target.parent))
+def _remove(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _target(path: str | os.PathLike[str]) -> Path:

@@ -12,22 +12,20 @@ the plan that no line is taken wrongly; any other by one regular expression per 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
 
-from evalframe.engine import collect
-from evalframe.errors import OptionError, ReadError, RowError, first_rows
+from evalframe.engine import both, fetch
+from evalframe.errors import ReadError
 from evalframe.io.files import Marks, Source, look_through
 from evalframe.io.lines import FAULTS, OnBadLine, explained, guarded, report_bad_lines
 from evalframe.io.positions import Positions
-from evalframe.io.saving import beside
 from evalframe.io.separators import Separation, separation
 
-__all__ = ["read_trec", "scan_trec", "write_trec"]
+__all__ = ["NOT_IN_IDS", "read_trec", "scan_trec"]
 
 Ranked = Literal["qrels", "run"]
 
@@ -89,42 +87,6 @@ def scan_trec(
     return guarded(source, plan, pl.col("at") + 1, pl.col("line")).select(names)
 
 
-def write_trec(
-    frame: pl.DataFrame, path: str | os.PathLike[str], kind: Ranked, *, overwrite: bool, tag: str
-) -> None:
-    """Write house qrels or a house run as TREC, `.gz` and `.zst` by the file's suffix.
-
-    Raises
-    ------
-    RowError
-        An id or a subtopic that the format cannot hold: empty, with white space or NUL, or a
-        query id that begins with `#`.
-    """
-    _refuse_ids(frame)
-    if kind == "qrels":
-        second = pl.col("subtopic") if "subtopic" in frame.columns else pl.lit("0")
-        table = frame.select("query_id", second.alias("second"), "doc_id", "relevance")
-    else:
-        if "system" not in frame.columns:
-            _refuse_tag(tag)
-        system = pl.col("system") if "system" in frame.columns else pl.lit(tag)
-        ranked = frame if "rank" in frame.columns else _ranked(frame)
-        table = ranked.select(
-            "query_id", pl.lit("Q0").alias("q0"), "doc_id", "rank", "score", system.alias("tag")
-        )
-    suffix = os.path.splitext(os.fspath(path))[1]
-    packed: dict[str, Any] = {".gz": "gzip", ".zst": "zstd"}
-    with beside(path, overwrite=overwrite) as part:
-        table.write_csv(
-            part,
-            include_header=False,
-            separator=" ",
-            quote_style="never",
-            compression=packed.get(suffix, "uncompressed"),
-            check_extension=False,
-        )
-
-
 def _but(apart: Separation, **changes: Any) -> Separation:
     return replace(apart, positions=replace(apart.positions, **changes))
 
@@ -134,16 +96,13 @@ def _fast_plan(
     apart: Separation,
     system: bool,
     seen: Marks,
-    tag: str | None = None,
     *,
     as_text: bool = False,
 ) -> pl.LazyFrame:
     """`scan_csv` with one column more than there should be, so that a longer line shows.
 
-    What the file is known not to hold (`seen`) needs no test. A line of six columns that ends in
-    the run's `tag` has its words in their places even if one of them is empty, so that the columns
-    nobody reads need not be looked at. `as_text` keeps the words of a line, to show it, as
-    `word_0`, ….
+    What the file is known not to hold (`seen`) needs no test. `as_text` keeps the words of a line,
+    to show it, as `word_0`, ….
     """
     found, strip = apart.positions, apart.padded
     names = [name or f"skip_{i}" for i, name in enumerate(found.names)]
@@ -173,10 +132,7 @@ def _fast_plan(
     wanted = ["query_id", "doc_id", "subtopic", *(["system"] if system else [])]
     ids = [name for name in wanted if name in names]
     plan = plan.filter(pl.any_horizontal(pl.col(n).is_not_null() for n in (*ids, names[-1])))
-    last = pl.col(names[-1])
-    tested = names if tag is None else ["query_id", "doc_id", *numbers]
-    tests = [pl.col(n).is_null() for n in tested if n != "rank" or found.ranked]
-    tests += [] if tag is None else [last.ne_missing(pl.lit(tag))]
+    tests = [pl.col(n).is_null() for n in names if n != "rank" or found.ranked]
     if seen.strays:
         strays = [mark for mark in NOT_IN_IDS if mark != " " or not apart.tabbed]
         tests += [pl.col(name).str.contains_any(strays) for name in ids]
@@ -187,25 +143,56 @@ def _fast_plan(
 
 def _fast_frame(source: Source, apart: Separation, system: bool) -> pl.DataFrame | None:
     """The rows by the fast road, or nothing if one line does not fit it."""
-    seen = ANYTHING
-    if not apart.padded and not source.remote and not source.compression:
-        seen = look_through(source.paths[0], apart.mark.encode())
-        if seen.strays:
-            return None
+    if apart.padded or source.remote or source.compression:
+        return _tested_frame(source, apart, system, ANYTHING)
+    frame, seen = both(
+        lambda: _plain_frame(source, apart, system) if apart.positions.trailing else None,
+        lambda: look_through(source.paths[0], apart.mark.encode()),
+    )
+    if seen.strays:
+        return None
+    if frame is None or seen.comments:
+        return _tested_frame(source, apart, system, seen)
+    return frame
+
+
+def _plain_frame(source: Source, apart: Separation, system: bool) -> pl.DataFrame | None:
+    """The rows of a run whose lines all end in the first one's tag: it shows that no word moved."""
     found = apart.positions
-    plain = found.trailing and not apart.padded
-    tags = [source.lines()[0].rstrip(" \t\r").split(apart.mark)[-1]] if plain else []
-    for tag in (*tags, None):
-        plan = _fast_plan(source, apart, system, seen, tag)
-        try:
-            frame = collect(plan.select(*_columns(found, system), "bad", "at"))
-        except FAULTS:
-            return None
-        except OSError as error:
-            raise explained(source, error) from error
-        if frame.height and not frame["bad"].any():
-            return _by_line(frame).drop("bad")
-    return None
+    names = [name or f"skip_{i}" for i, name in enumerate(found.names)]
+    numbers = {name: dtype for name, dtype in _numbers(found).items() if name in names}
+    tag = source.lines()[0].rstrip(" \t\r").split(apart.mark)[-1]
+    plan = pl.scan_csv(
+        source.target,
+        separator=apart.mark,
+        has_header=False,
+        quote_char=None,
+        schema={name: numbers.get(name, pl.String) for name in names},
+    )
+    tests = [pl.col(name).is_null() for name in ("query_id", "doc_id", *numbers)]
+    tests.append(pl.col(names[-1]).ne_missing(pl.lit(tag)))
+    bad = pl.any_horizontal(tests).alias("bad")
+    try:
+        frame = fetch(plan.select(*_columns(found, system), bad), "in-memory")
+    except FAULTS:
+        return None
+    except OSError as error:
+        raise explained(source, error) from error
+    return None if frame.height == 0 or frame["bad"].any() else frame.drop("bad")
+
+
+def _tested_frame(
+    source: Source, apart: Separation, system: bool, seen: Marks
+) -> pl.DataFrame | None:
+    """The rows of a file with one separator, every line tested for a word too many or too few."""
+    plan = _fast_plan(source, apart, system, seen)
+    try:
+        frame = fetch(plan.select(*_columns(apart.positions, system), "bad", "at"))
+    except FAULTS:
+        return None
+    except OSError as error:
+        raise explained(source, error) from error
+    return None if frame.height == 0 or frame["bad"].any() else _by_line(frame).drop("bad")
 
 
 def _by_line(frame: pl.DataFrame) -> pl.DataFrame:
@@ -290,7 +277,7 @@ def _in_order(source: Source, apart: Separation, system: bool) -> pl.DataFrame:
     """The parsed lines by the streaming engine, which uses every core but promises no order."""
     lines = pl.scan_lines(source.target, row_index_name="at", **source.options)
     plan = _parsed(lines, apart, source, system)
-    return _by_line(collect(plan.select(*_columns(apart.positions, system), "bad", "at")))
+    return _by_line(fetch(plan.select(*_columns(apart.positions, system), "bad", "at")))
 
 
 def _loosened(source: Source, apart: Separation, system: bool) -> Separation:
@@ -300,13 +287,13 @@ def _loosened(source: Source, apart: Separation, system: bool) -> Separation:
     moved the columns there.
     """
     lines = pl.scan_lines(source.target, **source.options)
-    bad = collect(_parsed(lines, apart, source, system).filter("bad").select("line"), "in-memory")
+    bad = fetch(_parsed(lines, apart, source, system).filter("bad").select("line"), "in-memory")
     loose = _but(apart, whole=False)
     width = len(apart.positions.names)
     spare = bad["line"].str.count_matches(WORD) > width
     if apart.positions.ranked and (apart.tabbed or not spare.any()):
         loose = _but(loose, ranked=False)
-    still = collect(_parsed(bad.lazy(), loose, source, system).select("bad"), "in-memory")
+    still = fetch(_parsed(bad.lazy(), loose, source, system).select("bad"), "in-memory")
     return apart if still["bad"].all() else loose
 
 
@@ -317,37 +304,3 @@ def _columns(found: Positions, system: bool) -> list[str]:
     wanted += ["rank"] if found.ranked else []
     wanted += ["subtopic"]
     return [name for name in wanted if name in found.names]
-
-
-def _refuse_tag(tag: str) -> None:
-    if not tag or any(mark in tag for mark in (*NOT_IN_IDS, "\n")):
-        raise OptionError(
-            f"tag={tag!r:.80} cannot stand in TREC's format, which wants one word without white "
-            "space or NUL"
-        )
-
-
-def _refuse_ids(frame: pl.DataFrame) -> None:
-    known = ("system", "query_id", "doc_id", "subtopic")
-    ids = [name for name in known if name in frame.columns]
-    tests = [
-        (pl.col(name) == "") | pl.col(name).str.contains_any([*NOT_IN_IDS, "\n"]) for name in ids
-    ]
-    tests.append(pl.col("query_id").str.contains(r"^[#\x{feff}]"))
-    bad = frame.select(ids).with_row_index("row").filter(pl.any_horizontal(tests))
-    if bad.height:
-        raise RowError(
-            f"{bad.height} rows have an id that TREC's format cannot hold: empty, with white space "
-            "or NUL, or a query_id that begins with '#'. Write Parquet or JSON instead. "
-            f"First rows:\n{first_rows(bad)}"
-        )
-
-
-def _ranked(run: pl.DataFrame) -> pl.DataFrame:
-    """A run with a rank column: score descending, then doc_id descending; rows stay in place."""
-    groups = [name for name in ("system", "query_id") if name in run.columns]
-    ordered = run.with_row_index("row").sort(
-        *groups, "score", "doc_id", descending=[False] * len(groups) + [True, True]
-    )
-    ranks = ordered.with_columns(pl.int_range(1, pl.len() + 1).over(groups).alias("rank"))
-    return ranks.sort("row").drop("row")

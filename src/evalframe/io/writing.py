@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +12,19 @@ import polars as pl
 
 from evalframe.columns import Kind
 from evalframe.engine import collect
-from evalframe.errors import FrameError, OptionError
+from evalframe.errors import ColumnError, FrameError, OptionError
 from evalframe.frames import conform
 from evalframe.io import dicts
+from evalframe.io.any_samples import samples_from_any
+from evalframe.io.any_tables import table_of
 from evalframe.io.json_writing import write_json, write_jsonl
+from evalframe.io.lines import first_line
 from evalframe.io.parquet import write_parquet
 from evalframe.io.saving import beside
 from evalframe.io.table_writing import write_table
-from evalframe.io.trec import write_trec
+from evalframe.io.trec_writing import write_trec
 
-__all__ = ["write_kind"]
+__all__ = ["checked_frame", "write_kind"]
 
 TREC = (".trec", ".txt", ".qrels", ".qrel", ".run", ".res", ".results", ".test")
 NESTED: dict[str, Any] = {
@@ -38,22 +43,34 @@ HELD: dict[Kind, tuple[str, tuple[str, ...]]] = {
 
 
 def write_kind(
-    frame: pl.DataFrame | pl.LazyFrame,
+    data: Any,
     path: str | os.PathLike[str],
     kind: Kind,
     *,
     overwrite: bool = False,
     tag: str = "evalframe",
 ) -> None:
-    """Check a frame and write it in the format of the path's suffix.
+    """Check a frame, or what can be made one, and write it in the format of the path's suffix.
 
-    A lazy frame goes to Parquet as it runs; for other formats it is held in memory.
+    A lazy frame goes to Parquet and TREC as it runs; for other formats it is held in memory.
     """
-    if not isinstance(frame, pl.DataFrame | pl.LazyFrame):
-        raise FrameError(
-            f"{kind} to write are a Polars frame, and this is {type(frame).__name__}; "
-            "make it one with pl.from_pandas, pl.DataFrame or evalframe's own readers"
-        )
+    with _numbers_told(path):
+        _write(_frame_of(data, kind), path, kind, overwrite, tag)
+
+
+def checked_frame(data: Any, kind: Kind) -> pl.DataFrame:
+    """Anything but a path as a checked frame in memory."""
+    frame = _frame_of(data, kind)
+    return conform(collect(frame) if isinstance(frame, pl.LazyFrame) else frame, kind)
+
+
+def _write(
+    frame: pl.DataFrame | pl.LazyFrame,
+    path: str | os.PathLike[str],
+    kind: Kind,
+    overwrite: bool,
+    tag: str,
+) -> None:
     suffixes = [s.lower() for s in Path(path).suffixes]
     packed = suffixes.pop() if suffixes and suffixes[-1] in (".gz", ".zst") else ""
     suffix = suffixes[-1] if suffixes else ""
@@ -63,7 +80,10 @@ def write_kind(
         else:
             write_parquet(conform(frame, kind), path, kind=kind, overwrite=overwrite)
         return
-    table = conform(collect(frame) if isinstance(frame, pl.LazyFrame) else frame, kind)
+    if suffix in TREC and (kind == "qrels" or kind == "run"):
+        write_trec(frame, path, kind, overwrite=overwrite, tag=tag)
+        return
+    table = checked_frame(frame, kind)
     if suffix in (".arrow", ".feather", ".ipc") and not packed:
         with beside(path, overwrite=overwrite) as part:
             table.write_ipc(part)
@@ -75,8 +95,6 @@ def write_kind(
     elif suffix in (".tsv", ".csv"):
         mark = "\t" if suffix == ".tsv" else ","
         write_table(table, path, mark=mark, overwrite=overwrite)
-    elif suffix in TREC and (kind == "qrels" or kind == "run"):
-        write_trec(table, path, kind, overwrite=overwrite, tag=tag)
     else:
         trec = ", .trec" if kind in ("qrels", "run") else ""
         raise OptionError(
@@ -84,6 +102,27 @@ def write_kind(
             f"offered are .parquet, .arrow, .jsonl, .json, .tsv, .csv{trec}, "
             "with .gz or .zst after the text formats"
         )
+
+
+@contextmanager
+def _numbers_told(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a plan that comes upon words in the place of numbers what they are."""
+    try:
+        yield
+    except pl.exceptions.InvalidOperationError as error:
+        raise ColumnError(f"{os.fspath(path)} was not written: {first_line(error)}") from error
+
+
+def _frame_of(data: Any, kind: Kind) -> pl.DataFrame | pl.LazyFrame:
+    """Anything but a path as a frame of its kind."""
+    if isinstance(data, pl.DataFrame | pl.LazyFrame):
+        return data
+    if isinstance(data, str | os.PathLike):
+        raise FrameError(
+            f"to write {kind}, give a frame, dicts or lists: {os.fspath(data)!r:.80} is a path; "
+            f"read it with read_{kind}, and name the path to write to second"
+        )
+    return samples_from_any(data) if kind == "samples" else table_of(data, kind, {})
 
 
 def _refuse_lost(table: pl.DataFrame, kind: Kind, path: str | os.PathLike[str]) -> None:

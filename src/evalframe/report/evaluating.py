@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.calls import both
+from evalframe.engine import both
 from evalframe.frames import Duplicates
 from evalframe.inputs import run_or_plan
 from evalframe.ranking.judged_columns import reads_subtopics
