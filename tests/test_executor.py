@@ -6,14 +6,16 @@ import importlib.util
 import io
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +30,6 @@ from evalframe import executor as evx
 from evalframe.errors import (
     EmptyError,
     EvalframeError,
-    FrameError,
     OptionError,
     ReadError,
     RowError,
@@ -142,6 +143,18 @@ def test_every_metric_by_subtopic_is_the_local_one(seed: int, tmp_path: Path) ->
     local = evf.per_query(judged, run, BY_SUBTOPIC)
     same(evx.per_query(judged, tmp_path / "run", BY_SUBTOPIC), local)
     same(evx.per_query(evf.prepare(judged), tmp_path / "run", BY_SUBTOPIC), local)
+
+
+def test_subtopics_are_read_from_a_path_where_a_metric_reads_them(tmp_path: Path) -> None:
+    """They stand in the second column of TREC qrels, which is passed over otherwise."""
+    qrels = tmp_path / "diversity.qrels"
+    qrels.write_text("1 1 a 1\n1 2 a 1\n1 2 b 1\n2 1 c 1\n")
+    run = {"1": {"b": 3.0, "a": 2.0}, "2": {"x": 2.0, "c": 1.0}}
+    evx.bucket(run, tmp_path / "run", 2)
+    found = evx.evaluate(qrels, tmp_path / "run", BY_SUBTOPIC)
+    local = evf.evaluate(qrels, run, BY_SUBTOPIC)
+    same(found.per_query, local.per_query)
+    same(found.documents("1"), local.documents("1"))
 
 
 @settings(deadline=None, max_examples=25)
@@ -397,6 +410,57 @@ def test_loky_is_an_executor(small: tuple[Qrels, Run, Path]) -> None:
     same(found, evf.per_query(qrels, run, FEW))
 
 
+class RayExecutor(Executor):
+    """Ray's tasks as an executor: it has none of its own."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+        import ray
+
+        return ray.remote(fn).remote(*args, **kwargs).future()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_ray_can_be_an_executor(small: tuple[Qrels, Run, Path], tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    qrels, run, folder = small
+    (tmp_path / "bad").mkdir()
+    UNUSABLE["a score is null"][1].write_parquet(tmp_path / "bad" / "part.parquet")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        same(
+            evx.per_query(qrels, folder, FEW, executor=RayExecutor()),
+            evf.per_query(qrels, run, FEW),
+        )
+        with pytest.raises(RowError, match=r"^bucket part .first query 'q1'.*1 in 'score'"):
+            evx.per_query(GRADES, tmp_path / "bad", FEW, executor=RayExecutor())
+    finally:
+        ray.shutdown()
+
+
+def test_an_error_that_an_engine_wraps_is_the_local_one(tmp_path: Path) -> None:
+    """As Ray does: its own error, with the worker's as its cause."""
+
+    class Wrapped(Exception):
+        def __init__(self, cause: Exception) -> None:
+            super().__init__(f"a task failed\n  File …\n{cause}")
+            self.cause = cause
+
+    class Wrapping(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            def work() -> None:
+                try:
+                    fn(*args, **kwargs)
+                except EvalframeError as error:
+                    raise Wrapped(error) from error
+
+            return super().submit(work)
+
+    UNUSABLE["a score is null"][1].write_parquet(tmp_path / "part.parquet")
+    with Wrapping(1) as pool, pytest.raises(RowError, match=r"^bucket part .first query 'q1'"):
+        evx.per_query(GRADES, tmp_path, FEW, executor=pool)
+
+
 def test_own_metrics_need_not_be_known_to_workers(
     small: tuple[Qrels, Run, Path], processes: Executor
 ) -> None:
@@ -412,20 +476,106 @@ def test_nothing_is_left_beside_the_run(small: tuple[Qrels, Run, Path]) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
 
 
-def test_a_run_of_other_queries_is_refused(tmp_path: Path) -> None:
-    evx.bucket({"a1": {"d": 1.0}, "a2": {"d": 1.0}}, tmp_path / "run", 2)
-    with pytest.raises(EmptyError) as here:
-        evx.per_query({"q1": {"d": 1}}, tmp_path / "run", ["mrr"])
-    with pytest.raises(EmptyError) as local:
-        evf.per_query({"q1": {"d": 1}}, {"a1": {"d": 1.0}, "a2": {"d": 1.0}}, ["mrr"])
-    assert str(here.value) == str(local.value)
+GRADES = qrels_table({"q1": {"a": 1, "b": 0}, "q2": {"b": 1}})
+LISTS = run_table({"q1": {"a": 2.0, "x": 1.0}, "q2": {"b": 1.0}})
+SYSTEMS = pl.concat(LISTS.with_columns(system=pl.lit(name)) for name in ("s", "t"))
 
 
-def test_swapped_arguments_are_refused(tmp_path: Path) -> None:
-    grades = {"q1": {"a": 1.0, "b": 0.0}, "q2": {"a": 1.0}}
-    evx.bucket(grades, tmp_path / "run", 1)
-    with pytest.raises(FrameError, match="swapped"):
-        evx.per_query({"q1": {"a": 12.7}, "q2": {"b": 0.3}}, tmp_path / "run", ["mrr"])
+def with_values(frame: pl.DataFrame, **columns: Any) -> pl.DataFrame:
+    """The frame with other values in some columns: a list of them, or one for all rows."""
+    return frame.with_columns(
+        pl.Series(name, values) if isinstance(values, list) else pl.lit(values).alias(name)
+        for name, values in columns.items()
+    )
+
+
+# What no evaluation can use: qrels, run and options. Each door says of it what the local one says.
+UNUSABLE: dict[str, tuple[Any, pl.DataFrame, dict[str, Any]]] = {
+    "a score is null": (GRADES, with_values(LISTS, score=[1.0, None, 2.0]), {}),
+    "a score is NaN": (GRADES, with_values(LISTS, score=[1.0, float("nan"), 2.0]), {}),
+    "a document is null": (GRADES, with_values(LISTS, doc_id=["a", None, "b"]), {}),
+    "a query is null": (GRADES, with_values(LISTS, query_id=["q1", None, "q2"]), {}),
+    "a system is null": (GRADES, with_values(SYSTEMS, system=[None, *"sssss"]), {}),
+    "a rank is null": (GRADES, with_values(LISTS, rank=[1, None, 1]), {"ties": "given"}),
+    "a row stands twice": (GRADES, pl.concat([LISTS, LISTS.head(1)]), {}),
+    "a row of a system stands twice": (GRADES, pl.concat([SYSTEMS, SYSTEMS.head(1)]), {}),
+    "a score is a word": (GRADES, with_values(LISTS, score=["1", "good", "2"]), {}),
+    "scores are dates": (GRADES, with_values(LISTS, score=date(2020, 1, 1)), {}),
+    "scores are durations": (GRADES, with_values(LISTS, score=timedelta(1)), {}),
+    "scores are bytes": (GRADES, with_values(LISTS, score=b"1"), {}),
+    "scores are lists": (GRADES, with_values(LISTS, score=[[1], [2], [3]]), {}),
+    "scores are structs": (GRADES, with_values(LISTS, score=[{"a": 1}] * 3), {}),
+    "queries are fractions": (GRADES, with_values(LISTS, query_id=[1.5, 1.5, 2.5]), {}),
+    "documents are truths": (GRADES, with_values(LISTS, doc_id=[True, False, True]), {}),
+    "no scores": (GRADES, LISTS.drop("score"), {}),
+    "no documents": (GRADES, LISTS.drop("doc_id"), {}),
+    "no known column": (GRADES, LISTS.select(a="query_id", b="doc_id", c="score"), {}),
+    "no rows": (GRADES, LISTS.head(0), {}),
+    "no judgements": (GRADES.head(0), LISTS, {}),
+    "other queries": (GRADES, with_values(LISTS, query_id=["x1", "x1", "x2"]), {}),
+    "other queries in all systems": (GRADES, with_values(SYSTEMS, query_id="x1"), {}),
+    "arguments are swapped": (LISTS, GRADES, {}),
+    "values are swapped": (
+        with_values(GRADES, relevance=[12.7, 3.2, 1.0]),
+        with_values(LISTS, score=[1.0, 0.0, 1.0]),
+        {},
+    ),
+    "a grade is null": (with_values(GRADES, relevance=[1, None, 0]), LISTS, {}),
+    "a grade is infinite": (with_values(GRADES, relevance=[1.0, float("inf"), 0.0]), LISTS, {}),
+    "a grade is a word": (with_values(GRADES, relevance=["1", "good", "0"]), LISTS, {}),
+    "grades are dates": (with_values(GRADES, relevance=date(2020, 1, 1)), LISTS, {}),
+    "no grades": (GRADES.drop("relevance"), LISTS, {}),
+    "a judged document is null": (with_values(GRADES, doc_id=["a", None, "b"]), LISTS, {}),
+    "a judgement stands twice": (pl.concat([GRADES, GRADES.head(1)]), LISTS, {}),
+    "qrels are a number": (3, LISTS, {}),
+    "qrels are a list": ([1, 2], LISTS, {}),
+    "qrels are nothing": ({}, LISTS, {}),
+    "qrels are nowhere": ("nowhere.qrels", LISTS, {}),
+    "an unknown metric": (GRADES, LISTS, {"metrics": ["ndgc"]}),
+    "no metric": (GRADES, LISTS, {"metrics": []}),
+    "metrics are None": (GRADES, LISTS, {"metrics": None}),
+    "two metrics of one name": (
+        GRADES,
+        LISTS,
+        {"metrics": [pl.col("rank").max().alias("m"), pl.col("rank").min().alias("m")]},
+    ),
+    "a metric is a word": (GRADES, LISTS, {"metrics": [pl.col("doc_id").first().alias("m")]}),
+    "a metric is a list": (GRADES, LISTS, {"metrics": [pl.col("rank").alias("m")]}),
+    "a metric reads what is not there": (GRADES, LISTS, {"metrics": [pl.col("rnak").max()]}),
+    "a metric has a column's name": (
+        GRADES,
+        LISTS,
+        {"metrics": [pl.col("rank").max().alias("query_id")]},
+    ),
+    "a metric needs subtopics": (GRADES, LISTS, {"metrics": ["alpha_ndcg@5"]}),
+    "rel": (GRADES, LISTS, {"rel": float("nan")}),
+    "queries": (GRADES, LISTS, {"queries": "all"}),
+    "ties": (GRADES, LISTS, {"ties": "best"}),
+    "score_dtype": (GRADES, LISTS, {"score_dtype": pl.Int64}),
+    "depth": (GRADES, LISTS, {"depth": 0}),
+    "duplicates": (GRADES, LISTS, {"duplicates": "first"}),
+}
+
+PART = re.compile(r"^(the bucket of query '[^']*'|bucket \S+( \(first query '[^']*'\))?): ")
+
+
+def said(work: Callable[[], Any]) -> tuple[str, str]:
+    """The class of an error and its words, but for the bucket that may stand before them."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011
+        work()
+    return type(raised.value).__name__, PART.sub("", str(raised.value))
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_errors_are_the_local_ones(what: str, tmp_path: Path) -> None:
+    qrels, run, options = UNUSABLE[what]
+    file = tmp_path / "run" / "part.parquet"
+    file.parent.mkdir()
+    run.write_parquet(file)
+    asked = {"metrics": ["map"], **options}
+    for door in ("per_query", "evaluate"):
+        local = said(lambda door=door: getattr(evf, door)(qrels, file, **asked))
+        assert said(lambda door=door: getattr(evx, door)(qrels, file.parent, **asked)) == local
 
 
 @pytest.mark.parametrize(
@@ -536,6 +686,13 @@ def test_results_may_be_moved_with_their_folder(
     first = evx.per_query(qrels, folder, FEW, results=tmp_path / "values")
     shutil.move(tmp_path / "values", tmp_path / "moved")
     same(evx.per_query(qrels, folder, FEW, results=tmp_path / "moved"), first)
+
+
+def test_the_benchmark_says_what_it_offers() -> None:
+    file = ROOT / "tests" / "benchmarks" / "past_one_machine.py"
+    command = [sys.executable, str(file), "--help"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "{workers,spark,skew,paper}" in run.stdout
 
 
 @pytest.mark.slow

@@ -187,3 +187,11 @@ def test_a_row_without_a_rank_is_refused_where_ranks_decide(lazy: bool) -> None:
     plan = evf.judge(qrels_table({"q": {"a": 1}}).lazy(), run.lazy(), ties="given")
     with pytest.raises(pl.exceptions.PolarsError, match="has no rank"):
         plan.collect()
+
+
+@pytest.mark.parametrize(("length", "pays"), [(1, True), (1000, False)])
+def test_counting_is_weighed_by_the_length_of_each_list(length: int, pays: bool) -> None:
+    """Nine matches in five lists are few; five of them in one long list are not."""
+    matched = pl.DataFrame({"block": [0, 0, 0, 0, 0, 1, 2, 3, 4]}, schema={"block": pl.UInt32})
+    groups = pl.DataFrame({"n_retrieved": [length, 1, 1, 1, 1]}, schema={"n_retrieved": pl.UInt32})
+    assert matching.counting_pays(matched, groups) == pays

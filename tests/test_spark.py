@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +22,22 @@ from polars.testing import assert_frame_equal
 
 import evalframe as evf
 from evalframe import spark as evs
-from evalframe.errors import ColumnError, EmptyError, FrameError, MetricError, OptionError, RowError
+from evalframe.errors import ColumnError, FrameError, MetricError, OptionError, RowError
+from evalframe.spark.workers import local_errors
 from tests.cases import Qrels, Run, collection, qrels_and_runs, qrels_table, run_table
 from tests.test_executor import (
     BY_SUBTOPIC,
     CONTRACTS,
     FEW,
+    GRADES,
+    LISTS,
     PLAIN,
+    SYSTEMS,
+    UNUSABLE,
     by_subtopic,
     handbook_systems,
+    said,
+    with_values,
 )
 
 pytestmark = [
@@ -192,44 +201,160 @@ def test_a_function_of_the_workers_holds_no_session(spark: Any) -> None:
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}}
 
 
-@pytest.mark.parametrize(
-    ("qrels", "run", "options", "error", "match"),
-    [
-        (QRELS, {"q1": {"a": None}, "q2": {"b": 1.0}}, {}, RowError, "1 in 'score'"),
-        (QRELS, {"q1": {"a": float("nan")}}, {}, RowError, "null or NaN values"),
-        (QRELS, {"x1": {"a": 1.0}}, {}, EmptyError, "the run has no query of the qrels"),
-        ({"q1": {"a": 12.7}}, {"q1": {"a": 1.0, "b": 0.0}}, {}, FrameError, "swapped"),
-        (QRELS, {"q1": {"a": 1.0}}, {"metrics": ["ndgc"]}, MetricError, "did you mean"),
-        (QRELS, {"q1": {"a": 1.0}}, {"ties": "given"}, OptionError, "needs a rank column"),
-        (QRELS, {"q1": {"a": 1.0}}, {"buckets": 0}, OptionError, "buckets=0"),
-        (QRELS, {"q1": {"a": 1.0}}, {"metrics": ["alpha_ndcg@5"]}, MetricError, "subtopic"),
-    ],
-)
-def test_errors_are_the_local_ones(
-    spark: Any, qrels: Qrels, run: Any, options: dict[str, Any], error: type, match: str
-) -> None:
-    asked: dict[str, Any] = {"metrics": ["map"], **options}
-    frame = there(spark, run_table(run))
-    with pytest.raises(error, match=match):
-        evs.evaluate(
-            there(spark, qrels_table(qrels).cast({"relevance": pl.Float64})), frame, **asked
-        )
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_errors_are_the_local_ones(spark: Any, what: str) -> None:
+    qrels, run, options = UNUSABLE[what]
+    asked = {"metrics": ["map"], **options}
+    in_spark = there(spark, qrels) if isinstance(qrels, pl.DataFrame) else qrels
+    local = said(lambda: evf.evaluate(qrels, run, **asked))
+    for judged in (in_spark, qrels):
+        assert said(lambda judged=judged: evs.evaluate(judged, there(spark, run), **asked)) == local
+    assert said(lambda: evs.per_query(in_spark, there(spark, run), **asked).toArrow()) == local
 
 
-def test_columns_are_checked_before_anything_runs(spark: Any) -> None:
-    run = there(spark, run_table({"q1": {"a": 1.0}}))
-    with pytest.raises(MetricError, match="'m' gives String"):
-        evs.per_query(QRELS, run, [pl.col("doc_id").first().alias("m")])
-    with pytest.raises(ColumnError, match="'score'"):
-        evs.per_query(QRELS, run.drop("score"), ["map"])
-    with pytest.raises(ColumnError, match="needs strings or whole numbers"):
-        evs.per_query(QRELS, run.selectExpr("1.5D as query_id", "doc_id", "score"), ["map"])
-    with pytest.raises(ColumnError, match="swapped"):
-        evs.per_query(run, there(spark, qrels_table(QRELS)), ["map"])
-    with pytest.raises(FrameError, match="must be a Spark frame"):
+def test_what_only_spark_knows_is_refused(spark: Any) -> None:
+    run = there(spark, LISTS)
+    with pytest.raises(OptionError, match="ties='given' needs a rank column"):
+        evs.per_query(QRELS, run, ["map"], ties="given")
+    with pytest.raises(OptionError, match="buckets=0"):
+        evs.per_query(QRELS, run, ["map"], buckets=0)
+    with pytest.raises(FrameError, match="the run must be a Spark frame here, not dict"):
         evs.per_query(QRELS, {"q1": {"a": 1.0}}, ["map"])
-    with pytest.raises(EmptyError, match="the run frame has no rows"):
-        evs.per_query(QRELS, run.where("false"), ["map"])
+    odd = run.selectExpr("*", "timestamp '2020-01-01 00:00:00' as rank")
+    with pytest.raises(ColumnError, match="'rank' of the run frame is Datetime"):
+        evs.per_query(QRELS, odd, ["map"])
+
+
+def test_metrics_that_differ_by_case_are_two(spark: Any) -> None:
+    """Spark knows no case in names."""
+    asked = ["mrr", "MRR", "map", pl.col("rank").max().cast(pl.Float64).alias("Query_ID")]
+    local = evf.evaluate(GRADES, LISTS, asked)
+    found = evs.per_query(GRADES, there(spark, LISTS), asked)
+    assert found.columns == local.per_query.columns
+    same(pl.DataFrame(found.toArrow()).sort("query_id"), local.per_query)
+    report = evs.evaluate(GRADES, there(spark, LISTS), asked)
+    same(report.summary, local.summary)
+    same(pl.DataFrame(report.to_spark().toArrow()), local.per_query)
+
+
+def test_columns_of_like_names_are_told_apart(spark: Any) -> None:
+    """The house's name comes before others, and what is not used may be called anything."""
+    run = LISTS.with_columns(SCORE=pl.lit(0.5), extra=pl.lit(1), EXTRA=pl.lit(2))
+    twice = there(spark, run).toDF(*LISTS.columns, "SCORE", "extra", "extra")
+    for frame in (there(spark, run), twice):
+        same(evs.per_query(GRADES, frame, FEW), evf.per_query(GRADES, run, FEW))
+        fused = evs.fuse({"a": frame, "b": frame}, "comb_sum", norm=None)
+        alike = evf.fuse({"a": run, "b": run}, "comb_sum", norm=None)
+        assert_frame_equal(here(fused, "query_id", "doc_id"), alike.sort("query_id", "doc_id"))
+    doubled = there(spark, run).toDF("query_id", "doc_id", *["score"] * 4)
+    with pytest.raises(ColumnError, match="the run frame has 4 columns named 'score'"):
+        evs.per_query(GRADES, doubled, ["map"])
+    samples = pl.DataFrame({"id": ["1"], "answer": ["a"], "reference": ["a"], "x": [1], "X": ["b"]})
+    scored = evs.per_sample(there(spark, samples), ["exact_match"])
+    assert_frame_equal(pl.DataFrame(scored.toArrow()), evf.per_sample(samples, ["exact_match"]))
+    again = evs.per_sample(there(spark, samples).toDF(*samples.columns[:3], "x", "x"), "token_f1")
+    assert [scored.columns[3:5], again.columns[3:5]] == [["x", "X"], ["x", "x"]]
+    assert again.toArrow().column(4).to_pylist() == ["b"]
+
+
+# Runs that cannot be fused or compared as they are asked to be.
+UNUSABLE_RUNS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "one run has no rows": ({"a": LISTS, "b": LISTS.head(0)}, {}),
+    "systems have no rows": (SYSTEMS.head(0), {}),
+    "a score is a word": ({"a": LISTS, "b": UNUSABLE["a score is a word"][1]}, {}),
+    "a score is null": ({"a": LISTS, "b": UNUSABLE["a score is null"][1]}, {}),
+    "a system is null": (UNUSABLE["a system is null"][1], {}),
+    "a row stands twice": ({"a": LISTS, "b": pl.concat([LISTS, LISTS])}, {}),
+    "scores are dates": ({"a": LISTS, "b": UNUSABLE["scores are dates"][1]}, {}),
+    "no scores": ({"a": LISTS, "b": LISTS.drop("score")}, {}),
+    "several systems in one run": ({"a": LISTS, "b": SYSTEMS}, {}),
+    "no systems": (LISTS, {}),
+    "no runs": ({}, {}),
+    "two runs of one name": ({1: LISTS, "1": LISTS}, {}),
+    "duplicates": ({"a": LISTS, "b": LISTS}, {"duplicates": "first"}),
+}
+SCORED_BADLY = with_values(LISTS, score=[1.0, float("inf"), 2.0])
+UNUSABLE_FUSIONS: dict[str, tuple[Any, dict[str, Any]]] = UNUSABLE_RUNS | {
+    "an infinite score": ({"a": LISTS, "b": SCORED_BADLY}, {"method": "comb_sum", "norm": None}),
+    "a weight is a word": (
+        {"a": LISTS, "b": LISTS},
+        {"method": "wsum", "weights": {"a": 1, "b": "x"}},
+    ),
+    "a weight is lacking": ({"a": LISTS, "b": LISTS}, {"method": "wsum", "weights": {"a": 1}}),
+    "a weight of no run": (SYSTEMS, {"method": "wsum", "weights": {"s": 1, "t": 2, "u": 3}}),
+    "a system has no weight": (SYSTEMS, {"method": "wsum", "weights": {"s": 1}}),
+    "weights are in no order": (SYSTEMS, {"method": "wsum", "weights": [1, 2]}),
+    "weights are a number": (SYSTEMS, {"method": "wsum", "weights": 3}),
+    "weights are not read": ({"a": LISTS}, {"weights": [1]}),
+    "an unknown method": ({"a": LISTS}, {"method": "rff"}),
+    "an unknown parameter": ({"a": LISTS}, {"kk": 3}),
+    "an unknown norm": ({"a": LISTS}, {"norm": "maxx"}),
+    "depth": ({"a": LISTS}, {"depth": 0}),
+    "nothing to learn from": ({"a": LISTS}, {"method": "probfuse", "train_runs": {"a": LISTS}}),
+    "a system that is not learnt": (
+        SYSTEMS,
+        {"method": "probfuse", "train_qrels": GRADES, "train_runs": {"s": LISTS}},
+    ),
+}
+UNUSABLE_COMPARISONS: dict[str, tuple[Any, dict[str, Any]]] = UNUSABLE_RUNS | {
+    "a run of other queries": ({"a": LISTS, "b": UNUSABLE["other queries"][1]}, {}),
+    "no such baseline": ({"a": LISTS, "b": LISTS}, {"baseline": "c"}),
+    "a system that has a column's name": ({"metric": LISTS, "b": LISTS}, {}),
+    "an unknown test": ({"a": LISTS, "b": LISTS}, {"test": "z"}),
+    "an unknown metric": ({"a": LISTS, "b": LISTS}, {"metrics": ["ndgc"]}),
+}
+
+
+def runs_there(spark: Any, runs: Any) -> Any:
+    if isinstance(runs, pl.DataFrame):
+        return there(spark, runs)
+    return {name: there(spark, run) for name, run in runs.items()}
+
+
+@pytest.mark.parametrize("what", UNUSABLE_FUSIONS)
+def test_errors_of_fusion_are_the_local_ones(spark: Any, what: str) -> None:
+    """And they are told at once, but for infinite scores, which are found where they are read."""
+    runs, options = UNUSABLE_FUSIONS[what]
+    local = said(lambda: evf.fuse(runs, **options))
+
+    def fused() -> None:
+        with local_errors():
+            found = evs.fuse(runs_there(spark, runs), **options)
+            if what == "an infinite score":
+                found.toArrow()
+
+    assert said(fused) == local
+
+
+@pytest.mark.parametrize("what", UNUSABLE_COMPARISONS)
+def test_errors_of_comparison_are_the_local_ones(spark: Any, what: str) -> None:
+    runs, options = UNUSABLE_COMPARISONS[what]
+    local = said(lambda: evf.compare(GRADES, runs, **options))
+    assert said(lambda: evs.compare(GRADES, runs_there(spark, runs), **options)) == local
+
+
+SAMPLES = pl.DataFrame({"query_id": ["1", "2"], "response": ["a", "b"], "reference": ["a", "c"]})
+UNUSABLE_SAMPLES: dict[str, tuple[pl.DataFrame, dict[str, Any]]] = {
+    "no rows": (SAMPLES.head(0), {}),
+    "an id stands twice": (with_values(SAMPLES, query_id="1"), {}),
+    "an id is null": (with_values(SAMPLES, query_id=["1", None]), {}),
+    "responses are numbers": (with_values(SAMPLES, response=[1, 2]), {}),
+    "responses are dates": (with_values(SAMPLES, response=date(2020, 1, 1)), {}),
+    "contexts are strings": (with_values(SAMPLES, retrieved_contexts="a"), {}),
+    "a name that is taken": (with_values(SAMPLES, status="x"), {}),
+    "an unknown metric": (SAMPLES, {"metrics": ["token_f2"]}),
+    "metrics are None": (SAMPLES, {"metrics": None}),
+    "an unknown profile": (SAMPLES, {"profile": "words"}),
+    "an unknown column": (SAMPLES, {"columns": {"response": "answers"}}),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE_SAMPLES)
+def test_errors_of_samples_are_the_local_ones(spark: Any, what: str) -> None:
+    samples, options = UNUSABLE_SAMPLES[what]
+    local = said(lambda: evf.per_sample(samples, **{"metrics": ["token_f1"], **options}))
+    asked = {"metrics": ["token_f1"], **options}
+    assert said(lambda: evs.per_sample(there(spark, samples), **asked)) == local
 
 
 def test_what_a_worker_finds_names_the_bucket_and_is_the_local_error(spark: Any) -> None:
@@ -290,6 +415,69 @@ def test_fusion_is_the_local_one(
         assert_frame_equal(here(found, "query_id", "doc_id"), local, check_exact=True)
 
 
+def test_runs_of_several_types_are_fused(spark: Any) -> None:
+    """Strings, halves as decimals, whole numbers, ranks alone: read as they are locally."""
+    runs = {
+        "strings": with_values(LISTS, score=["2.5", "1e-3", "-0.1"]),
+        "decimals": LISTS.with_columns(pl.col("score").cast(pl.Decimal(10, 2)) / 3),
+        "floats": LISTS.with_columns(score=pl.Series([0.1, 0.2, 0.3], dtype=pl.Float32)),
+        "ranks": LISTS.drop("score").with_columns(rank=pl.Series([1, 2, 1])),
+    }
+    for names in (["strings"], ["decimals"], ["floats", "ranks"], [*runs]):
+        some = {name: runs[name] for name in names}
+        local = evf.fuse(some, "comb_sum", norm=None).sort("query_id", "doc_id")
+        found = evs.fuse(runs_there(spark, some), "comb_sum", norm=None, buckets=2)
+        assert_frame_equal(here(found, "query_id", "doc_id"), local, check_exact=True)
+
+
+def test_what_a_worker_finds_in_fusion_is_the_local_error(spark: Any) -> None:
+    """The row stands below those that are looked at beforehand."""
+    n = 1_500
+    run = pl.DataFrame({"query_id": ["q"] * n}).with_columns(
+        doc_id=pl.format("d{}", pl.int_range(pl.len())),
+        score=pl.int_range(pl.len()).cast(pl.String),
+    )
+    word = pl.when(pl.col("doc_id") == f"d{n - 1}").then(pl.lit("last")).otherwise("score")
+    frame = there(spark, run.with_columns(score=word)).coalesce(1)
+    fused = evs.fuse({"a": there(spark, run), "b": frame}, "comb_sum", norm=None, buckets=1)
+    with pytest.raises(ColumnError) as found, local_errors():
+        fused.toArrow()
+    first, _, text = str(found.value).partition(": ")
+    assert first == "the bucket of query 'q'"
+    assert text.startswith("run 'b': a column of the run frame holds values that cannot be read")
+    assert text.endswith('["last"]')
+
+
+def test_queries_are_looked_for_below_the_first_rows(spark: Any) -> None:
+    """The first thousand rows have no query of the qrels, and the last one has."""
+    run = run_table({f"p{i:04}": {"d": 1.0} for i in range(1_100)} | {"q1": {"a": 1.0}})
+    judged = there(spark, GRADES)
+    for qrels in (GRADES, judged):
+        found = evs.per_query(qrels, there(spark, run).coalesce(1), ["mrr"])
+        assert here(found, "query_id").rows() == [("q1", 1.0), ("q2", 0.0)]
+
+
+def test_a_report_that_is_pickled_keeps_its_values(spark: Any) -> None:
+    report = evs.evaluate(GRADES, there(spark, LISTS), FEW)
+    kept = pickle.loads(pickle.dumps(report))
+    same(kept.summary, report.summary)
+    assert repr(kept) == repr(report)
+    with pytest.raises(OptionError, match="this report was pickled"):
+        kept.documents("q1")
+    with pytest.raises(OptionError, match="the qrels of this report"):
+        _ = kept.qrels
+
+
+def test_subtopics_are_read_from_a_path_where_a_metric_reads_them(
+    spark: Any, tmp_path: Path
+) -> None:
+    qrels = tmp_path / "diversity.qrels"
+    qrels.write_text("1 1 a 1\n1 2 a 1\n1 2 b 1\n2 1 c 1\n")
+    run = run_table({"1": {"b": 3.0, "a": 2.0}, "2": {"x": 2.0, "c": 1.0}})
+    found = evs.per_query(qrels, there(spark, run), BY_SUBTOPIC)
+    same(found, evf.per_query(qrels, run, BY_SUBTOPIC))
+
+
 def test_fusion_counts_systems_that_a_bucket_lacks(spark: Any) -> None:
     """Borda's scores give every system's list all candidates, be it empty for the query."""
     runs = {"a": run_table({"q1": {"x": 2.0, "y": 1.0}}), "b": run_table({"q2": {"x": 1.0}})}
@@ -330,9 +518,6 @@ def test_comparison_is_the_local_one(spark: Any, handbook: Path) -> None:
     assert repr(found) == repr(local)
     by_column = evs.compare(qrels, there(spark, systems), **asked)
     assert sorted(by_column.systems) == sorted(local.systems)
-    other = there(spark, run_table({"x": {"d": 1.0}}))
-    with pytest.raises(EmptyError, match="run 'nothing'"):
-        evs.compare(qrels, in_spark | {"nothing": other}, ["map"], buckets=3)
 
 
 def test_samples_are_scored_as_locally(spark: Any, handbook: Path) -> None:
@@ -360,6 +545,64 @@ def test_samples_keep_columns_that_only_spark_knows(spark: Any) -> None:
         evs.per_sample(frame.drop("id"), ["token_f1"])
     with pytest.raises(MetricError, match="token_f1"):
         evs.per_sample(frame, ["token_f2"])
+
+
+def in_own_process(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    own_path = [path for path in [os.environ.get("PYTHONPATH")] if path]
+    path = {"PYTHONPATH": os.pathsep.join([str(ROOT), *own_path])}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, **path, **environment},
+        check=False,
+    )
+
+
+CLUSTERED = """
+    import os, sys, warnings
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    warnings.simplefilter("ignore")
+    import polars as pl
+    from pyspark.sql import SparkSession
+    import evalframe as evf
+    from evalframe import spark as evs
+    from tests.cases import collection, qrels_table, run_table
+    from tests.test_executor import FEW, SYSTEMS
+
+    spark = (
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "4").getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    qrels, run = collection(8)
+    judged = spark.createDataFrame(qrels_table(qrels).to_arrow())
+    listed = spark.createDataFrame(run_table(run).to_arrow())
+    found = evs.evaluate(judged, listed, FEW, buckets=5)
+    assert found.per_query.equals(evf.per_query(qrels, run, FEW))
+    systems = spark.createDataFrame(SYSTEMS.to_arrow())
+    fused = pl.DataFrame(evs.fuse(systems, "rrf", buckets=2).toArrow()).sort("query_id", "doc_id")
+    assert fused.equals(evf.fuse(SYSTEMS, "rrf").sort("query_id", "doc_id"))
+    spark.stop()
+    print("all the same")
+"""
+
+
+def test_workers_of_a_cluster_give_the_local_values(tmp_path: Path) -> None:
+    """Two executors, each a process that was sent the work; they write below Spark's home."""
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if not shutil.which("java"):
+        pytest.skip("there is no Java here")
+    home = tmp_path / "spark"
+    home.mkdir()
+    for place in Path(pyspark.__file__).parent.iterdir():
+        (home / place.name).symlink_to(place)
+    alone = {"SPARK_HOME": str(home), "SPARK_LOCAL_HOSTNAME": "localhost"}
+    run = in_own_process(CLUSTERED, **alone)
+    assert run.stdout.strip().endswith("all the same"), run.stderr[-3000:]
 
 
 CONNECTED = """
@@ -425,16 +668,7 @@ def test_spark_connect_gives_the_local_values(session: str) -> None:
         pytest.skip("there is no Java here for the server")
     pytest.importorskip("grpc", reason="the extra pyspark[connect] is not installed")
     pytest.importorskip("pysail" if session is SAIL else "pyspark", reason="it is not installed")
-    code = textwrap.dedent(CONNECTED.replace("{session}", session))
-    own_path = [path for path in [os.environ.get("PYTHONPATH")] if path]
-    run = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *own_path])},
-        check=False,
-    )
+    run = in_own_process(CONNECTED.replace("{session}", session))
     if "unsupported PySpark version" in run.stderr:
         pytest.skip("Sail does not take this version of PySpark")
     assert run.stdout.strip().endswith("all the same"), run.stderr[-3000:]

@@ -20,7 +20,7 @@ METRICS = ["ndcg@10", "map", "bpref", "num_ret", "rbp", "err@5"]
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small batches, so that small runs take the roads of large ones."""
     monkeypatch.setattr(streaming, "BATCH", 37)
-    monkeypatch.setattr(streaming, "SHALLOW", 0 if request.param == "in turns" else 1000)
+    monkeypatch.setattr(matching, "SHALLOW", 0 if request.param == "in turns" else 1000)
     return request.param
 
 

@@ -30,7 +30,14 @@ from evalframe.scoring import Asked, Contract, Scored
 from evalframe.statistics import Procedure
 from evalframe.statistics.resampling import require_stats
 
-__all__ = ["AnyReport", "StoredReport", "read_report", "write_parquet", "write_report"]
+__all__ = [
+    "AnyReport",
+    "ReportOfValues",
+    "StoredReport",
+    "read_report",
+    "write_parquet",
+    "write_report",
+]
 
 AnyReport = Report | RagReport | Comparison
 
@@ -186,7 +193,40 @@ class _StoredScores(Scored):
         self.__dict__ |= {"per_query": rows, "counts": counts}
 
 
-class StoredReport(Report):
+class ReportOfValues(Report):
+    """A report that has the values, while its qrels and its run are elsewhere."""
+
+    @property
+    def qrels(self) -> PreparedQrels:  # type: ignore[override]
+        """Not here.
+
+        Raises
+        ------
+        OptionError
+            Always.
+        """
+        self._refuse("qrels")
+
+    @property
+    def run(self) -> pl.DataFrame | pl.LazyFrame:  # type: ignore[override]
+        """Not here.
+
+        Raises
+        ------
+        OptionError
+            Always.
+        """
+        self._refuse("run")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise OptionError(self._where(what))
+
+    def _where(self, what: str) -> str:
+        """What is said to those who ask for what is not here."""
+        return f"the {what} of this report are elsewhere"
+
+
+class StoredReport(ReportOfValues):
     """A report from a file. It has everything but the qrels and the run."""
 
     def __init__(
@@ -202,28 +242,6 @@ class StoredReport(Report):
         if means is not None:
             self.__dict__["metrics"] = means
 
-    @property
-    def qrels(self) -> PreparedQrels:  # type: ignore[override]
-        """Not stored.
-
-        Raises
-        ------
-        OptionError
-            Always.
-        """
-        self._refuse("qrels")
-
-    @property
-    def run(self) -> pl.DataFrame | pl.LazyFrame:  # type: ignore[override]
-        """Not stored.
-
-        Raises
-        ------
-        OptionError
-            Always.
-        """
-        self._refuse("run")
-
     def documents(
         self, query_id: str, *, system: str | None = None, corpus: Any = None
     ) -> pl.DataFrame:
@@ -236,8 +254,8 @@ class StoredReport(Report):
         """
         self._refuse("documents")
 
-    def _refuse(self, what: str) -> NoReturn:
-        raise OptionError(
+    def _where(self, what: str) -> str:
+        return (
             f"a stored report has no {what}: {self.__dict__['name']} holds the values, but neither "
             "the qrels nor the run. Evaluate again to look at them"
         )

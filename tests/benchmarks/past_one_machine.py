@@ -14,6 +14,7 @@ its end.
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import statistics
@@ -204,6 +205,7 @@ def _executor_peak(place: str) -> tuple[int, int, float]:
 
 def _arrow_peak(place: str) -> tuple[int, int, float]:
     """a bucket as Arrow tables, as Spark hands it over:"""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from evalframe.scoring import Contract, listed
@@ -211,11 +213,12 @@ def _arrow_peak(place: str) -> tuple[int, int, float]:
 
     score = scoring(listed(METRICS, None), Contract(), False)
     before = _peak()
-    seconds = timed(
-        lambda: score(
-            pq.read_table(f"{place}/qrels.parquet"), pq.read_table(f"{place}/run.parquet")
-        )
-    )
+
+    def table(name: str) -> pa.Table:
+        batches = pq.ParquetFile(f"{place}/{name}.parquet").iter_batches(10_000)
+        return pa.Table.from_batches(batches)
+
+    seconds = timed(lambda: score(table("qrels"), table("run")))
     return before, _peak(), seconds
 
 
@@ -248,7 +251,17 @@ def paper(
         print(f"{n:7}  {rounds:6}  {seconds:7.1f}  {alone / seconds:12.1f}")
 
 
+def main() -> None:
+    """Read the command line, and measure."""
+    offered = {work.__name__: work for work in (workers, spark, skew, paper)}
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", nargs="?", choices=offered, default="paper")
+    parser.add_argument("numbers", nargs="*", type=int, help="in the place of the usual ones")
+    given = parser.parse_args()
+    offered[given.what](*given.numbers)
+
+
 if __name__ == "__main__":
-    what, *numbers = sys.argv[1:] or ["paper"]
-    offered = {"workers": workers, "spark": spark, "skew": skew, "paper": paper}
-    offered[what](*map(int, numbers))
+    main()

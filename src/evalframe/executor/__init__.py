@@ -34,6 +34,7 @@ from evalframe.executor.running import do_all, refuse_forks
 from evalframe.executor.work import Work
 from evalframe.frames import Duplicates
 from evalframe.io.reading import scan_kind
+from evalframe.ranking.judged_columns import reads_subtopics
 from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report import Report
@@ -73,7 +74,8 @@ def per_query(
     Parameters
     ----------
     qrels
-        A frame, a dict or a path; or prepared qrels.
+        A frame, a dict or a path; or prepared qrels. Of a path, subtopics are read where a metric
+        reads them.
     run
         The folder that `bucket` wrote, or any folder of Parquet files of which none shares a query
         with another.
@@ -81,7 +83,8 @@ def per_query(
         Spellings (see `evalframe.metrics.parse`), metrics, or expressions over the judged frame.
     executor
         Any `concurrent.futures.Executor`, such as `ThreadPoolExecutor`, Dask's
-        `Client.get_executor()`, loky's or mpi4py's. Processes must not be forks:
+        `Client.get_executor()`, loky's or mpi4py's; of Ray, one whose `submit` gives
+        `ray.remote(fn).remote(*args).future()`. Processes must not be forks:
         `ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))`. Without one, the
         buckets are scored one after the other here. It stays open.
     results
@@ -120,7 +123,8 @@ def per_query(
     [('q1', 0.5, 1.0), ('q2', 0.0, 1.0)]
     """
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
-    return _scored(qrels, run, metrics, contract, executor, results, retries, progress).per_query
+    scored, _ = _scored(qrels, run, metrics, contract, executor, results, retries, progress)
+    return scored.per_query
 
 
 def evaluate(
@@ -165,8 +169,8 @@ def evaluate(
     ({'mrr': 0.25}, 1)
     """
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
-    scored = _scored(qrels, run, metrics, contract, executor, results, retries, progress)
-    return Report(scored, contract, prepare(qrels), scan_kind(run, "run", check_plans=False))
+    scored, prepared = _scored(qrels, run, metrics, contract, executor, results, retries, progress)
+    return Report(scored, contract, prepared, scan_kind(run, "run", check_plans=False))
 
 
 def _scored(
@@ -178,14 +182,15 @@ def _scored(
     results: str | os.PathLike[str] | None,
     retries: int,
     progress: bool | None,
-) -> Scored:
+) -> tuple[Scored, PreparedQrels]:
     asked = listed(metrics, contract.rel)
     retries = whole_number("retries", retries, least=0)
     refuse_forks(executor)
     buckets = buckets_of(run)
-    judgements = judgements_of(qrels)
-    if not isinstance(qrels, PreparedQrels):
-        refuse_swapped(prepare(judgements), scan_kind(buckets[0].path, "run", check_plans=False))
+    prepared = prepare(qrels, subtopics=any(reads_subtopics(one.reads) for one in asked))
+    if prepared is not qrels:
+        refuse_swapped(prepared, scan_kind(buckets[0].path, "run", check_plans=False))
+    judgements = judgements_of(prepared)
     with _folder_for(results, buckets) as place:
         work = Work.of(judgements, asked, contract, place)
         do_all(work, buckets, executor, retries, progress)
@@ -194,7 +199,7 @@ def _scored(
     if "system" in values[0].columns:
         systems = pl.concat([part["system"] for part in values]).unique()
     together = completed(values, judgements, systems, asked, contract)
-    return put_together(together, asked, contract.queries)
+    return put_together(together, asked, contract.queries), prepared
 
 
 @contextmanager

@@ -93,7 +93,7 @@ def _side_by_side(
             bucket = waiting.pop(future)
             if future.cancelled():
                 raise _shut_down(bucket)
-            error = future.exception()
+            error = _unwrapped(future.exception())
             if error is None:
                 yield bucket
             elif _may_pass(error) and tried[bucket] <= retries:
@@ -102,6 +102,12 @@ def _side_by_side(
                 raise _final(error, bucket, tried[bucket])
     finally:
         wait([future for future in waiting if not future.cancel()])
+
+
+def _unwrapped(error: BaseException | None) -> BaseException | None:
+    """The error as a worker raised it, which Ray hands over as the `cause` of one of its own."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, EvalframeError) else error
 
 
 def _may_pass(error: BaseException) -> bool:

@@ -24,6 +24,7 @@ __all__ = [
     "Found",
     "Placed",
     "count_above",
+    "counting_pays",
     "keys_of",
     "looks_unordered",
     "match",
@@ -222,10 +223,16 @@ def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: T
     blocks = groups.select(keys).with_row_index("block")
     matched = matched.join(blocks, on=keys)
     refuse_repeats(lookup.judgements, matched, ["pair", "block"])
-    if matched.height <= SHALLOW * matched["block"].n_unique():
+    if counting_pays(matched, groups):
         return Found(groups, collect(count_above(rows, matched, keys, rule), engine))
     needed = blocks.join(matched, on="block", how="semi")
     return Found(groups, ranked_by_steps(rows, matched, needed, rule, engine))
+
+
+def counting_pays(matched: pl.DataFrame, groups: pl.DataFrame) -> bool:
+    """Whether it is less work to compare each match with all rows of its list than to sort them."""
+    length, block = groups["n_retrieved"].cast(pl.UInt64), matched["block"]
+    return bool(length[block].sum() <= SHALLOW * length[block.unique()].sum())
 
 
 def count_above(

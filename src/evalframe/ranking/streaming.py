@@ -19,10 +19,10 @@ from evalframe.errors import EmptyError, ReadError, RowError, first_rows
 from evalframe.frames import check_rows
 from evalframe.progress import ticking
 from evalframe.ranking.matching import (
-    SHALLOW,
     Found,
     Placed,
     count_above,
+    counting_pays,
     keys_of,
     looks_unordered,
     match,
@@ -153,7 +153,7 @@ def _in_any_order(
     groups = groups.drop("unusable")
     matched = matched.join(groups.select(keys).with_row_index("block"), on=keys)
     refuse_repeats(prepared.pairs, matched, ["pair", "block"])
-    if matched.height <= SHALLOW * matched["block"].n_unique():
+    if counting_pays(matched, groups):
         return Found(groups, collect(count_above(rows, matched, keys, rule)))
     return _in_turns(prepared, rows, groups, keys, rule)
 

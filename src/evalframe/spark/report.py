@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import polars as pl
 
@@ -13,24 +13,30 @@ from evalframe.ranking.prepared import PreparedQrels, prepare
 from evalframe.report import QueryReport, Report
 from evalframe.scoring import Contract, Scored
 from evalframe.spark.frames import literal, local_frame, to_spark
+from evalframe.stored import ReportOfValues
 
 __all__ = ["SparkReport"]
 
 
-class SparkReport(Report):
+class SparkReport(ReportOfValues):
     """A report whose qrels and run are Spark frames.
 
     It has what every report has, and goes wherever one does: `evalframe.compare_frames`,
-    `evalframe.write_report`. What looks at documents fetches the rows of one query.
+    `evalframe.write_report`. What looks at documents fetches the rows of one query. Pickled, it
+    keeps its values; Spark's frames stay with their session.
     """
 
     def __init__(self, scored: Scored, contract: Contract, qrels: Any, run: Any) -> None:
         """Take the values, and the Spark frames they come from."""
         self.__dict__ |= {"scored": scored, "contract": contract, "in_spark": (qrels, run)}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: everything but the frames."""
+        return {name: held for name, held in self.__dict__.items() if name != "in_spark"}
+
     def to_spark(self) -> Any:
         """`per_query` as a Spark frame; it is sent from here, and nothing is done again."""
-        return to_spark(self.per_query, self.__dict__["in_spark"][1].sparkSession)
+        return to_spark(self.per_query, self._frames[1].sparkSession)
 
     def fetch(self, *query_ids: str) -> Report:
         """This report with the judgements and the lists of these queries in memory.
@@ -52,7 +58,7 @@ class SparkReport(Report):
         wanted = ", ".join(literal(str(query_id)) for query_id in query_ids)
         judged, listed = (
             local_frame(frame.where(f"query_id in ({wanted})" if wanted else "false"))
-            for frame in self.__dict__["in_spark"]
+            for frame in self._frames
         )
         # Either may be empty, which the door refuses in frames that are not plans.
         run = collect(conform(listed.lazy(), "run", check_plans=False), "in-memory")
@@ -73,29 +79,18 @@ class SparkReport(Report):
         return self.fetch(query_id).moved(query_id, a, b, corpus=corpus)
 
     @property
-    def qrels(self) -> PreparedQrels:  # type: ignore[override]
-        """Not in memory.
+    def _frames(self) -> tuple[Any, Any]:
+        """The qrels and the run in Spark."""
+        frames: tuple[Any, Any] | None = self.__dict__.get("in_spark")
+        if frames is None:
+            raise OptionError(
+                "this report was pickled: it has the values, and the qrels and the run stayed in "
+                "the session of Spark that made it. Evaluate again to look at them"
+            )
+        return frames
 
-        Raises
-        ------
-        OptionError
-            Always.
-        """
-        self._refuse("qrels")
-
-    @property
-    def run(self) -> pl.DataFrame | pl.LazyFrame:  # type: ignore[override]
-        """Not in memory.
-
-        Raises
-        ------
-        OptionError
-            Always.
-        """
-        self._refuse("run")
-
-    def _refuse(self, what: str) -> NoReturn:
-        raise OptionError(
+    def _where(self, what: str) -> str:
+        return (
             f"the {what} of this report stays in Spark: report.fetch(query_id, …) brings the rows "
             "of some queries here"
         )

@@ -7,10 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from evalframe.errors import OptionError
 from evalframe.frames import Duplicates
-from evalframe.ranking.prepared import PreparedQrels, prepare
-from evalframe.ranking.ties import Ties
+from evalframe.ranking.judged import Judged
+from evalframe.ranking.judged_columns import reads_subtopics
+from evalframe.ranking.matching import keys_of
+from evalframe.ranking.prepared import prepare
+from evalframe.ranking.ties import TieRule, Ties
 from evalframe.scoring import (
     DEFAULT_METRICS,
     Asked,
@@ -23,28 +25,31 @@ from evalframe.scoring import (
 )
 from evalframe.scoring.asked import POSITIVE, Metrics
 from evalframe.scoring.buckets import judgements_of, put_together
+from evalframe.scoring.refusals import refuse_strangers
 from evalframe.spark.frames import (
     bucketed,
     checked,
     ddl,
     head_of,
     is_spark,
+    literal,
     local_frame,
     n_buckets,
-    quoted,
+    places,
     to_spark,
 )
 from evalframe.spark.report import SparkReport
-from evalframe.spark.systems import RANK_NEEDED
+from evalframe.spark.systems import checked_run
 from evalframe.spark.workers import SYSTEMS, local_errors, scoring, values_schema
 
 __all__ = ["evaluate", "per_query"]
 
 COUNTED: dict[Queries, str] = {
-    "judged": f"{quoted(POSITIVE)} is not null",
-    "positive": quoted(POSITIVE),
-    "both": f"{quoted(POSITIVE)} is not null and n_retrieved > 0",
+    "judged": "{positive} is not null",
+    "positive": "{positive}",
+    "both": "{positive} is not null and {n_retrieved} > 0",
 }
+"""Which rows of the values are queries that count."""
 
 
 def per_query(
@@ -77,8 +82,8 @@ def per_query(
         rows have no order in Spark. A bucket below a million rows is looked through for duplicates.
     buckets
         How many parts the queries are cut into; as many as a shuffle has partitions
-        (`spark.sql.shuffle.partitions`) without it. A bucket is held in a worker's memory; about
-        five million rows are a good size.
+        (`spark.sql.shuffle.partitions`) without it. A bucket is held in a worker's memory, at about
+        100 bytes a row; about five million rows are a good size.
 
     Returns
     -------
@@ -151,25 +156,34 @@ def evaluate(
 
 @dataclass(frozen=True)
 class Met:
-    """Qrels and run with the house's columns, and the values that they give, all in Spark."""
+    """Qrels and run with the house's columns, and the values that they give, all in Spark.
+
+    The values have the columns `names`, called by their places.
+    """
 
     qrels: Any
     run: Any
     values: Any
+    names: list[str]
     asked: list[Asked]
     contract: Contract
 
     @property
     def per_query(self) -> Any:
         """The queries that count."""
-        keys = [name for name in self.values.columns if name in ("system", "query_id")]
-        names = (*keys, *(one.name for one in self.asked))
-        return self.values.where(COUNTED[self.contract.queries]).select(*map(quoted, names))
+        at = dict(zip(self.names, places(len(self.names)), strict=True))
+        counts = COUNTED[self.contract.queries].format(
+            positive=at[POSITIVE], n_retrieved=at["n_retrieved"]
+        )
+        keys = [name for name in self.names if name in ("system", "query_id")]
+        shown = [*keys, *(one.name for one in self.asked)]
+        return self.values.where(counts).select(*(at[name] for name in shown)).toDF(*shown)
 
     def scored(self) -> Scored:
         """Do the work, and take the values into memory."""
         with local_errors():
             values = local_frame(self.values)
+        values.columns = self.names
         values = values.with_columns(pl.col("n_retrieved").cast(pl.UInt32))
         return put_together(values, self.asked, self.contract.queries)
 
@@ -177,34 +191,64 @@ class Met:
 def _bring_together(
     qrels: Any, run: Any, asked: list[Asked], contract: Contract, buckets: int | None
 ) -> Met:
-    listed_rows = checked(run, "run", ranks=contract.ties == "given")
-    if contract.ties == "given" and "rank" not in listed_rows.columns:
-        raise OptionError(RANK_NEEDED)
-    _try_out(asked, contract)
+    listed_rows = checked_run(run, contract.ties)
     session = listed_rows.sparkSession
     n = n_buckets(buckets, session)
     with local_errors():
         first_rows = head_of(listed_rows, "run", contract.duplicates)
-        if is_spark(qrels):
-            judged_rows = checked(qrels, "qrels")
-            refuse_swapped(prepare(head_of(judged_rows, "qrels")), first_rows)
-        else:
-            judgements = judgements_of(qrels)
-            if not isinstance(qrels, PreparedQrels):
-                refuse_swapped(prepare(judgements), first_rows)
-            judged_rows = to_spark(judgements, session)
+        TieRule.of(contract.ties, first_rows.columns).refuse_unranked(first_rows)
+        judged_rows, first_judged = _judgements(qrels, asked, first_rows, session)
+        _try_out(asked, contract, first_judged.columns)
+        if not _share_a_query(judged_rows, listed_rows, first_judged, first_rows):
+            _refuse_strangers(first_judged, first_rows)
     has_systems = "system" in listed_rows.columns
     sides = judged_rows
     if has_systems:
         sides = judged_rows.crossJoin(listed_rows.selectExpr(f"collect_set(system) as {SYSTEMS}"))
     both = bucketed(sides, n).cogroup(bucketed(listed_rows, n))
-    schema = ddl(values_schema(asked, has_systems))
-    values = both.applyInArrow(scoring(asked, contract, has_systems), schema)
-    return Met(judged_rows, listed_rows, values, asked, contract)
+    schema = values_schema(asked, has_systems)
+    dtypes = dict(zip(places(len(schema)), schema.values(), strict=True))
+    values = both.applyInArrow(scoring(asked, contract, has_systems), ddl(dtypes))
+    return Met(judged_rows, listed_rows, values, [*schema], asked, contract)
 
 
-def _try_out(asked: list[Asked], contract: Contract) -> None:
-    """Refuse a metric that gives no number, here and not first in a worker."""
+def _judgements(
+    qrels: Any, asked: list[Asked], first_rows: pl.DataFrame, session: Any
+) -> tuple[Any, pl.DataFrame]:
+    """The judgements in Spark, and the first of them here."""
+    if is_spark(qrels):
+        judged_rows = checked(qrels, "qrels")
+        first_judged = head_of(judged_rows, "qrels")
+        refuse_swapped(prepare(first_judged), first_rows)
+        return judged_rows, first_judged
+    prepared = prepare(qrels, subtopics=any(reads_subtopics(one.reads) for one in asked))
+    if prepared is not qrels:
+        refuse_swapped(prepared, first_rows)
+    judgements = judgements_of(prepared)
+    return to_spark(judgements, session), judgements
+
+
+def _share_a_query(
+    judged_rows: Any, listed_rows: Any, first_judged: pl.DataFrame, first_rows: pl.DataFrame
+) -> bool:
+    """Whether a query of the run is judged; more than the first rows are read only if need be."""
+    queries = first_rows["query_id"].unique().to_list()
+    if first_judged["query_id"].is_in(queries).any():
+        return True
+    first = judged_rows.where(f"query_id in ({', '.join(map(literal, queries))})")
+    every = listed_rows.join(judged_rows.select("query_id").distinct(), "query_id", "left_semi")
+    return any(local_frame(shared.select("query_id").limit(1)).height for shared in (first, every))
+
+
+def _refuse_strangers(judged: pl.DataFrame, rows: pl.DataFrame) -> None:
+    """Say of a run that it has no query of the qrels."""
+    groups = rows.select(keys_of(rows.columns)).unique(maintain_order=True)
+    nothing = pl.DataFrame({"n_retrieved": [0]})
+    refuse_strangers(prepare(judged), Judged(nothing, nothing, groups))
+
+
+def _try_out(asked: list[Asked], contract: Contract, columns: list[str]) -> None:
+    """Refuse a metric that gives no number, or needs more of the qrels, before a worker does."""
     one = {"query_id": ["q"], "doc_id": ["a"]}
-    qrels = pl.DataFrame({**one, "subtopic": ["1"], "relevance": [1]})
+    qrels = pl.DataFrame({**one, "subtopic": ["1"], "relevance": [1]}).select(columns)
     score(prepare(qrels), pl.DataFrame({**one, "score": [1.0], "rank": [1]}), asked, contract)

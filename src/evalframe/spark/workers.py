@@ -18,8 +18,17 @@ from evalframe.frames import conform
 from evalframe.scoring import Asked, Contract
 from evalframe.scoring.asked import JUDGED, POSITIVE
 from evalframe.scoring.buckets import completed, naming, score_bucket
+from evalframe.spark.frames import places
 
-__all__ = ["SYSTEMS", "as_table", "first_query", "local_errors", "scoring", "values_schema"]
+__all__ = [
+    "SYSTEMS",
+    "as_table",
+    "first_query",
+    "frame_of",
+    "local_errors",
+    "scoring",
+    "values_schema",
+]
 
 SYSTEMS = "systems"
 ARROW = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_()}
@@ -30,7 +39,7 @@ AFTERWARDS = re.compile(r"\n*(\s*SQLSTATE: \w+|\n\s+at [\w.$]+\(|\n+JVM stacktra
 
 
 def values_schema(asked: list[Asked], has_systems: bool) -> dict[str, str]:
-    """The columns that `scoring` gives, with their types."""
+    """The columns that `scoring` gives, in their order, with their types."""
     return {
         **({"system": "string"} if has_systems else {}),
         "query_id": "string",
@@ -44,13 +53,17 @@ def values_schema(asked: list[Asked], has_systems: bool) -> dict[str, str]:
 def scoring(
     asked: list[Asked], contract: Contract, has_systems: bool
 ) -> Callable[[pa.Table, pa.Table], pa.Table]:
-    """The function that scores a bucket of the run by a bucket of the qrels."""
+    """The function that scores a bucket of the run by a bucket of the qrels.
+
+    It gives the columns of `values_schema`, called by their places.
+    """
     schema = values_schema(asked, has_systems)
 
     def score_tables(qrels: pa.Table, run: pa.Table) -> pa.Table:
-        judged, listed = pl.DataFrame(qrels), pl.DataFrame(run)
+        judged, listed = frame_of(qrels), frame_of(run)
         with naming(lambda: first_query(judged, listed)):
-            return as_table(_values(judged, listed, asked, contract, has_systems), schema)
+            values = as_table(_values(judged, listed, asked, contract, has_systems), schema)
+            return values.rename_columns(places(len(schema)))
 
     return score_tables
 
@@ -73,6 +86,11 @@ def _values(
         return pl.concat(values)
     systems = judged[SYSTEMS].head(1).explode() if has_systems else None
     return completed(values, qrels, systems, asked, contract)
+
+
+def frame_of(table: pa.Table) -> pl.DataFrame:
+    """The table as a frame, in its own pieces: one piece would need the memory of both."""
+    return pl.from_arrow(table, rechunk=False)  # type: ignore[return-value]
 
 
 def as_table(frame: pl.DataFrame, schema: Mapping[str, str]) -> pa.Table:
