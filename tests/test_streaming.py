@@ -114,3 +114,15 @@ def test_a_file_that_breaks_off_is_named_as_such(tmp_path: Path) -> None:
     (tmp_path / "cut.trec.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ReadError, match=r"could not be read to its end|cut short"):
         evf.evaluate(qrels_table(collection(4)[0]), evf.scan_run(tmp_path / "cut.trec.gz"), "map")
+
+
+def test_a_word_for_a_score_is_told_like_in_memory() -> None:
+    run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": ["1", "high"]})
+    told = []
+    for given in (run, run.lazy()):
+        with pytest.raises(
+            evf.ColumnError, match=r"cannot be read as numbers .*\[\"high\"\]"
+        ) as error:
+            evf.evaluate({"q": {"a": 1}}, given, "map")
+        told.append(str(error.value))
+    assert told[0] == told[1]

@@ -26,6 +26,7 @@ __all__ = [
     "find_columns",
     "is_tabular",
     "keep_best",
+    "not_numbers",
     "pair_hash",
     "refuse_duplicates",
     "to_polars",
@@ -342,10 +343,15 @@ def _cast(frame: Frame, picked: list[pl.Expr], shape: Shape, found: dict[str, st
     try:
         return frame.select(picked)
     except pl.exceptions.InvalidOperationError as error:
-        raise ColumnError(
-            f"a column of the {shape.kind} frame holds values that cannot be read as numbers "
-            f"(looked at {_listed(list(found.values()))}): {str(error).splitlines()[0]}"
-        ) from error
+        raise not_numbers(shape, list(found.values()), error) from error
+
+
+def not_numbers(shape: Shape, names: list[str], error: Exception) -> ColumnError:
+    """What to say where a cast to numbers failed."""
+    return ColumnError(
+        f"a column of the {shape.kind} frame holds values that cannot be read as numbers "
+        f"(looked at {_listed(names)}): {str(error).splitlines()[0]}"
+    )
 
 
 def _strict_columns(shape: Shape) -> set[str]:

@@ -16,7 +16,7 @@ import polars as pl
 from evalframe.columns import RUN
 from evalframe.engine import batches, collect
 from evalframe.errors import EmptyError, ReadError, RowError, first_rows
-from evalframe.frames import check_rows
+from evalframe.frames import check_rows, not_numbers
 from evalframe.progress import ticking
 from evalframe.ranking.matching import (
     Found,
@@ -65,6 +65,8 @@ def place_plan(
     try:
         found = _in_batches(prepared, rows, keys, rule, progress)
         found = found or _in_any_order(prepared, rows, keys, rule)
+    except pl.exceptions.InvalidOperationError as error:
+        raise not_numbers(RUN, columns, error) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         what = str(error).partition("\n")[0]
         raise ReadError(f"the run could not be read to its end: {what}") from error
