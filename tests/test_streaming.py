@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import evalframe as evf
-from evalframe.errors import EmptyError, ReadError, RowError
+from evalframe.errors import ColumnError, EmptyError, ReadError, RowError
 from evalframe.ranking import matching, streaming
 
 from .cases import collection, qrels_table, run_table
@@ -120,9 +120,7 @@ def test_a_word_for_a_score_is_told_like_in_memory() -> None:
     run = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": ["1", "high"]})
     told = []
     for given in (run, run.lazy()):
-        with pytest.raises(
-            evf.ColumnError, match=r"cannot be read as numbers .*\[\"high\"\]"
-        ) as error:
+        with pytest.raises(ColumnError, match=r'cannot be read as numbers .*"high"') as error:
             evf.evaluate({"q": {"a": 1}}, given, "map")
         told.append(str(error.value))
     assert told[0] == told[1]
