@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import random
+from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import evalframe as evf
 from evalframe.metrics import CATALOGUE, parse
@@ -197,3 +200,34 @@ def test_a_plan_can_be_sent_elsewhere() -> None:
     run = pl.LazyFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     sent = evf.per_query(qrels, run, ALL).serialize()
     assert pl.LazyFrame.deserialize(io.BytesIO(sent)).collect().height == 1
+
+
+def test_no_metric_says_minus_zero() -> None:
+    """One query is answered well, one ill, one not at all; one has nothing to find."""
+    qrels = {"a": {"x": 1}, "b": {"x": 1, "y": 2}, "c": {"x": 1}, "d": {"x": 0}}
+    run = {"a": {"x": 1.0}, "b": {"z": 1.0}, "d": {"x": 1.0}}
+    judged = pl.DataFrame(
+        [(q, d, r, "1") for q, docs in qrels.items() for d, r in docs.items()],
+        schema=["query_id", "doc_id", "relevance", "subtopic"],
+        orient="row",
+    )
+    names = [definition.example for definition in CATALOGUE.values()]
+    values = evf.per_query(judged, run, names)
+    signs = (
+        values.unpivot(index="query_id").filter(pl.col("value") == 0).select(1 / pl.col("value"))
+    )
+    assert signs.height > 100
+    assert signs.to_series().min() == float("inf")
+
+
+@pytest.mark.parametrize("queries", ["judged", "positive", "both"])
+@pytest.mark.parametrize("judged_only", [False, True])
+def test_a_plan_counts_the_queries_that_a_frame_counts(queries: Any, judged_only: bool) -> None:
+    """`q1` has a judged document, `q2` others only, `q3` nothing, `q4` nothing to find."""
+    qrels = {"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}, "q4": {"a": 0}}
+    run = run_table({"q1": {"a": 1.0}, "q2": {"x": 1.0}, "q4": {"a": 1.0}})
+    how: Any = {"queries": queries, "judged_only": judged_only}
+    eager = evf.per_query(qrels, run, "map", **how)
+    assert_frame_equal(evf.per_query(qrels, run.lazy(), "map", **how).collect(), eager)
+    counted = {"judged": 4, "positive": 3, "both": 3}
+    assert eager.height == counted[queries]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import sys
 from html.parser import HTMLParser
@@ -17,6 +18,7 @@ from evalframe.tables import (
     html_table,
     in_one_line,
     latex_table,
+    markdown_notes,
     markdown_table,
     notebook_table,
     text_table,
@@ -96,6 +98,18 @@ def test_markdown_reads_back_as_what_the_frame_says(frame: pl.DataFrame) -> None
     squeezed = [["".join(cell.split()) for cell in row] for row in wanted]
     assert [["".join(cell.split()) for cell in row] for row in page.rows] == squeezed
     assert not re.search(r"(?<!\\)(?:\\\\)*\$", markdown_table(frame))
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("#-+=*>12.) _~$[]|\\ab", min_size=1).filter(str.strip), min_size=1))
+@example(["# head", "- list", "1. one", "---", "a `b", "c `d"])
+def test_notes_in_markdown_are_lines_of_one_paragraph(notes: list[str]) -> None:
+    markdown_it = pytest.importorskip("markdown_it", reason="markdown-it-py is not installed")
+    reader = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    page = reader.render("\n".join(markdown_notes(notes)))
+    assert {*re.findall(r"<(\w+)", page)} <= {"p", "br"}
+    lines = html.unescape(re.sub("</?p>|\n", "", page)).split("<br />")
+    assert [line.split() for line in lines] == [in_one_line(note).split() for note in notes]
 
 
 @settings(deadline=None)

@@ -95,7 +95,8 @@ def both(one: Callable[[], One], other: Callable[[], Other]) -> tuple[One, Other
     finally:
         thread.join()
     if raised:
-        raise raised[0]
+        # Popped, since an error that its own traceback holds on to is not freed.
+        raise raised.pop()
     return first, given[0]
 
 

@@ -304,7 +304,7 @@ def _coerced(values: pl.Expr, dtype: pl.DataType, shape: Shape, column: str, nam
             return values.cast(pl.Float64)
         return values.cast(_target(shape, column, dtype))
     raise ColumnError(
-        f"column {name!r} of the {shape.kind} frame is {dtype}; {column!r} needs {hint}"
+        f"column {name!r} of the {shape.kind} frame is {dtype!s:.60}; {column!r} needs {hint}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -22,6 +22,7 @@ __all__ = [
     "in_one_line",
     "latex_table",
     "latex_text",
+    "markdown_notes",
     "markdown_table",
     "markdown_text",
     "more_rows",
@@ -249,6 +250,8 @@ MARKDOWN: dict[str, str | int | None] = {
 }  # fmt: skip
 LOOSE_UNDERSCORE = re.compile(r"(?<![^\W_])_")
 """One that follows no letter or number: behind them, Markdown takes it as it is."""
+LINE_START = re.compile(r"^(\s*\d*)([#+=.)-])")
+"""What may begin a heading or a list."""
 LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -269,9 +272,19 @@ LATEX = {
 def markdown_text(text: str) -> str:
     """Text in which the signs of Markdown, of its tables and of HTML stand for themselves.
 
-    Backticks alone go on to mark code, as they do in the titles of metrics.
+    Pairs of backticks alone go on to mark code, as they do in the titles of metrics.
     """
-    return LOOSE_UNDERSCORE.sub(r"\\_", in_one_line(text).translate(str.maketrans(MARKDOWN)))
+    plain = LOOSE_UNDERSCORE.sub(r"\\_", in_one_line(text).translate(str.maketrans(MARKDOWN)))
+    return plain if plain.count("`") % 2 == 0 else plain.replace("`", r"\`")
+
+
+def markdown_notes(notes: Iterable[str]) -> list[str]:
+    """A line for each note, none of which begins a heading or a list."""
+    return [f"{LINE_START.sub(_escaped, markdown_text(note.strip()))}  " for note in notes]
+
+
+def _escaped(start: re.Match[str]) -> str:
+    return f"{start[1]}\\{start[2]}"
 
 
 def latex_text(text: str) -> str:

@@ -21,6 +21,7 @@ from evalframe.statistics.power import minimum_detectable_difference, queries_ne
 from evalframe.tables import (
     ROWS_SHOWN,
     latex_table,
+    markdown_notes,
     markdown_text,
     more_rows,
     notebook_table,
@@ -242,7 +243,7 @@ class Comparison:
         body = [[markdown_text(system), *cells] for system, *cells in shown]
         rule = ["---", *(["--:"] * (frame.width - 1))]
         lines = [f"| {' | '.join(row)} |" for row in (head, rule, *body)]
-        notes = (f"{markdown_text(note)}  " for note in self.notes)
+        notes = markdown_notes(self.notes)
         return "\n".join([*lines, "", *(f"{more}  " for more in more_rows(frame, rows)), *notes])
 
     def to_latex(self, *, rows: int | None = ROWS_SHOWN) -> str:

@@ -341,4 +341,6 @@ def _discounted(gains: pl.Expr, k: int | None) -> pl.Expr:
 def _precision_at_hits(k: int | None, rel: float | None) -> pl.Expr:
     # As lists: a grouping would count from row to row for one query after the other.
     nth = pl.int_ranges(1, hits(rel, k) + 1)
-    return (nth / relevant_ranks(rel, k).implode()).list.sum()
+    precisions = nth / relevant_ranks(rel, k).implode()
+    # The sum of an empty list is -0.0.
+    return precisions.list.sum().abs()

@@ -55,7 +55,7 @@ class Evaluated:
                 pl.lit(name).alias("metric"),
                 _summarised(value, self.how[name]).alias("value"),
                 pl.lit(self.how[name]).alias("how"),
-                pl.len().alias("queries"),
+                value.count().alias("queries"),
                 value.min().alias("min"),
                 value.median().alias("median"),
                 value.max().alias("max"),

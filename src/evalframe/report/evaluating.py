@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,7 @@ from evalframe.engine import both
 from evalframe.frames import Duplicates
 from evalframe.inputs import run_or_plan
 from evalframe.ranking.judged_columns import reads_subtopics
-from evalframe.ranking.prepared import PreparedQrels, prepare
+from evalframe.ranking.prepared import prepare
 from evalframe.ranking.ties import Ties
 from evalframe.report.report import Report
 from evalframe.scoring import (
@@ -27,6 +28,8 @@ from evalframe.scoring import (
 )
 
 __all__ = ["evaluate"]
+
+PATH = (str, os.PathLike)
 
 
 def evaluate(
@@ -91,12 +94,14 @@ def evaluate(
     contract = Contract(rel, queries, ties, score_dtype, judged_only, depth, duplicates)
     asked = listed(metrics, rel)
     read_run = functools.partial(run_or_plan, run, duplicates=duplicates, ranks=ties == "given")
-    if isinstance(qrels, PreparedQrels):
-        prepared, read = qrels, read_run()
-    else:
-        subtopics = any(reads_subtopics(one.reads) for one in asked)
+    subtopics = any(reads_subtopics(one.reads) for one in asked)
+    if isinstance(qrels, PATH) and isinstance(run, PATH):
         prepared, read = both(
             lambda: make_ready(prepare(qrels, subtopics=subtopics), asked, contract), read_run
         )
+    else:
+        # What is no file may belong to this thread, or be busy with one question at a time.
+        prepared, read = prepare(qrels, subtopics=subtopics), read_run()
+    if prepared is not qrels:
         refuse_swapped(prepared, read)
     return Report(score(prepared, read, asked, contract, progress), contract, prepared, read)

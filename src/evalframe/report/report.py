@@ -20,8 +20,8 @@ from evalframe.tables import (
     ROWS_SHOWN,
     in_one_line,
     latex_table,
+    markdown_notes,
     markdown_table,
-    markdown_text,
     more_rows,
     notebook_table,
     rows_kept,
@@ -288,7 +288,7 @@ class Report(Evaluated):
         >>> report.to_markdown().splitlines()[2]
         '| mrr | 1.0000 |'
         """
-        notes = (f"{markdown_text(note)}  " for note in self._footnotes(rows))
+        notes = markdown_notes(self._footnotes(rows))
         return "\n".join([markdown_table(self.table(), rows), "", *notes])
 
     def to_latex(self, *, rows: int | None = ROWS_SHOWN) -> str:

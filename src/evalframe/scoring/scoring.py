@@ -191,14 +191,13 @@ def _per_query_plan(
     if reads_plateaus(reads):
         judged_rows = add_plateaus(judged_rows, run, contract.order)
     keys = [c for c in ("system", "query_id") if c in judged_rows.collect_schema().names()]
-    return (
-        judged_rows.group_by(keys, maintain_order=True)
-        .agg(
-            *(metric.expression for metric in asked),
-            pl.col("n_retrieved").first(),
-            (pl.col("relevance") > 0).any().alias(POSITIVE),
-        )
-        .filter(counted(contract.queries))
-        .select(*keys, *(metric.name for metric in asked))
-        .sort(keys)
+    values = judged_rows.group_by(keys, maintain_order=True).agg(
+        *(metric.expression for metric in asked),
+        (pl.col("relevance") > 0).any().alias(POSITIVE),
     )
+    if contract.queries == "both":
+        # Not by `n_retrieved`, which is 0 where only judged documents are looked at.
+        values = values.join(run.select(keys).unique(), on=keys, how="semi")
+    else:
+        values = values.filter(counted(contract.queries))
+    return values.select(*keys, *(metric.name for metric in asked)).sort(keys)
