@@ -124,3 +124,13 @@ def test_recall_levels_count_the_documents_that_trec_eval_counts() -> None:
     expected = pytrec_eval.RelevanceEvaluator(qrels, wanted).evaluate(run)
     assert_agree(qrels, run, expected)
     assert expected["q3"]["iprec_at_recall_0.70"] == pytest.approx(2 / 3)
+
+
+def test_precision_has_the_bits_of_the_quotient() -> None:
+    """In memory and as a plan, for one query and for many."""
+    qrels = {f"q{n}": {f"d{i}": 1 for i in range(n)} for n in range(1, 11)}
+    run = run_table({q: {f"d{i}": 10.0 - i for i in range(10)} for q in qrels})
+    for frame in (run, run.lazy(), run.filter(pl.col("query_id") == "q3")):
+        values = evf.per_query(qrels, frame, ["precision@10"]).lazy().collect()
+        found = {q: value for q, value in values.iter_rows() if value}
+        assert found == {q: int(q[1:]) / 10 for q in found}

@@ -18,6 +18,7 @@ from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     Gain,
     cutoff,
+    divided,
     gain_of,
     n_relevant,
     of_ideal,
@@ -51,7 +52,7 @@ def expected_precision(k: int, rel: float | None = None) -> pl.Expr:
     {'expected_precision@1': 0.5}
     """
     cutoff(k)
-    return _expected_hits(rel, k) / k
+    return divided(_expected_hits(rel, k), k)
 
 
 @metric(aliases=("expected_R",))

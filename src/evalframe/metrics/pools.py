@@ -7,6 +7,7 @@ import polars as pl
 from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     cutoff,
+    divided,
     fraction,
     is_judged,
     n_relevant,
@@ -130,7 +131,8 @@ def unjudged(k: int) -> pl.Expr:
     {'unjudged@4': 0.25}
     """
     cutoff(k)
-    return (n_within(k).cast(pl.Int64) - (is_judged & within(k)).sum().cast(pl.Int64)) / k
+    known = (is_judged & within(k)).sum()
+    return divided(n_within(k).cast(pl.Int64) - known.cast(pl.Int64), k)
 
 
 @metric(better="lower")

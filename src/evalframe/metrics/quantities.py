@@ -19,6 +19,7 @@ __all__ = [
     "Gain",
     "cutoff",
     "discounted",
+    "divided",
     "fraction",
     "gain_of",
     "hits",
@@ -91,6 +92,15 @@ def ratio(numerator: pl.Expr, denominator: pl.Expr) -> pl.Expr:
     Every part stands once in the expression: what stands twice in a grouping is worked out twice.
     """
     return numerator / pl.max_horizontal(denominator, pl.lit(LEAST))
+
+
+def divided(numerator: pl.Expr, n: int) -> pl.Expr:
+    """A quotient by a number that is the same for all queries, rounded once: 3 / 10 is 0.3.
+
+    By a plain number, Polars multiplies with its reciprocal, which gives 0.30000000000000004; so
+    the number is made one for each query.
+    """
+    return numerator / n_retrieved.cast(pl.Float64).clip(n, n)
 
 
 def log2(value: pl.Expr) -> pl.Expr:

@@ -12,6 +12,7 @@ from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     Gain,
     discounted,
+    divided,
     fraction,
     gain_of,
     hits,
@@ -316,7 +317,7 @@ def iprec_mean(rounding: str = "nearest", rel: float | None = None) -> pl.Expr:
     """
     # A horizontal sum adds in no fixed order.
     levels = [_interpolated(tenth / 10, rounding, rel) for tenth in range(11)]
-    return functools.reduce(operator.add, levels) / 11
+    return divided(functools.reduce(operator.add, levels), 11)
 
 
 def _interpolated(recall: float, rounding: str, rel: float | None) -> pl.Expr:

@@ -10,6 +10,7 @@ from evalframe.errors import MetricError
 from evalframe.metrics.catalogue import metric
 from evalframe.metrics.quantities import (
     cutoff,
+    divided,
     fraction,
     hits,
     n_relevant,
@@ -51,7 +52,7 @@ def precision(k: int, rel: float | None = None) -> pl.Expr:
     >>> evf.evaluate({"q": {"a": 1, "b": 1}}, {"q": {"a": 3.0, "x": 2.0}}, ["precision@5"]).metrics
     {'precision@5': 0.2}
     """
-    return hits(rel, k) / k
+    return divided(hits(rel, k), k)
 
 
 @metric(positives_only=True, aliases=("R", "recall_{k}"))
