@@ -314,3 +314,26 @@ def test_the_exit_code_is_that_of_the_worst_finding(tmp_path: Path, lines: str, 
         assert listed[0]["examples"] == ["query_id='q1', doc_id='d1'"]
         csv = CliRunner().invoke(app, [*words, "-f", "csv"]).stdout
         assert csv.splitlines()[0] == ",".join(FINDINGS)
+
+
+def test_infinite_scores_are_told_and_ranked() -> None:
+    run = table(("q1", "d1", float("inf")), ("q1", "d3", 1.0), ("q2", "d2", -float("inf")))
+    finding = only(audit(QRELS, run), "infinite")
+    assert (finding["severity"], finding["where"], finding["count"]) == ("warning", "run, score", 2)
+    assert finding["examples"] == [
+        "query_id='q1', doc_id='d1', score=inf",
+        "query_id='q2', doc_id='d2', score=-inf",
+    ]
+    assert "queries_missing_from_run" not in kinds(audit(QRELS, run))
+    assert (
+        only(
+            audit(
+                table(
+                    ("q1", "d1", float("inf")),
+                ),
+                RUN,
+            ),
+            "infinite",
+        )["severity"]
+        == "error"
+    )

@@ -192,3 +192,9 @@ def test_a_pandas_column_of_mixed_types_is_named() -> None:
     frame = pd.DataFrame({"qid": ["q", 1], "docno": ["a", "b"], "score": [2.0, 1.0]})
     with pytest.raises(ColumnError, match="mixes types"):
         to_polars(frame)
+
+
+def test_pandas_columns_that_stand_twice_are_named() -> None:
+    frame = pd.DataFrame([["q", "d", 1, 2]], columns=["query_id", "doc_id", "score", "score"])
+    with pytest.raises(ColumnError, match=r"stand twice in the pandas frame: 'score'\."):
+        conform(to_polars(frame), "run")

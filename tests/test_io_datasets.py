@@ -307,3 +307,39 @@ def test_trec_eval_refuses_what_the_readers_refuse(retrieval_data: Path) -> None
     """Preference files have five columns, and are no qrels."""
     with pytest.raises(ReadError, match="five columns"):
         ef.read_qrels(retrieval_data / "trec_eval/prefs.test")
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_set_of_shards_is_read_whole_or_not_at_all(tmp_path: Path, first: int) -> None:
+    """The missing shard is named, be it of a collection, a folder or a pattern, local or by URI."""
+    corpus, queries, qrels = frames()
+    root = tmp_path / "set"
+    shards = [root / "corpus" / f"corpus-0000{n + first}-of-00003.parquet" for n in range(3)]
+    for shard, rows in zip(shards, (corpus[:1], corpus.clear(), corpus[1:]), strict=True):
+        put(shard, rows)
+    put(root / "queries" / "queries-00000-of-00001.parquet", queries)
+    put(root / "data" / "test-00000-of-00001.parquet", qrels)
+    for where in (root, f"file://{root}"):
+        assert ef.read_dataset(where).corpus["doc_id"].to_list() == ["d1", "002"]
+    shards[1].unlink()
+    missing = rf"of a set of files {shards[1].name} is not there"
+    folder = root / "corpus"
+    for where in (root, f"file://{root}"):
+        with pytest.raises(ReadError, match=missing):
+            ef.read_dataset(where)
+    for where in (folder, f"file://{folder}", folder / "*", folder / "corpus-*.parquet"):
+        for read in (ef.read_corpus, ef.scan_corpus):
+            with pytest.raises(ReadError, match=missing):
+                read(where)
+    assert ef.read_corpus(shards[0])["doc_id"].to_list() == ["d1"]
+    meant = folder / f"corpus-0000[{first}{first + 2}]*"
+    assert ef.read_corpus(meant)["doc_id"].to_list() == ["d1", "002"]
+
+
+def test_files_that_are_not_one_set_of_shards_are_read_as_they_are(tmp_path: Path) -> None:
+    corpus = frames()[0]
+    put(tmp_path / "test-00000-of-00002.parquet", corpus[:1])
+    put(tmp_path / "more.parquet", corpus[1:])
+    assert ef.read_corpus(tmp_path).height == 2
+    (tmp_path / "more.parquet").rename(tmp_path / "dev-00000-of-00002.parquet")
+    assert ef.read_corpus(tmp_path).height == 2

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import errno
 import json
 import os
+import re
+import resource
+import signal
+import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import cbor2
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -16,9 +24,12 @@ from hypothesis import strategies as st
 
 from evalframe import io as ef
 from evalframe.engine import collect
-from evalframe.errors import ColumnError, OptionError, ReadError, RowError
+from evalframe.errors import ColumnError, FrameError, OptionError, ReadError, RowError
+from evalframe.inputs import run_frame, samples_frame
 from evalframe.io import SkippedLinesWarning, read_metadata, write_parquet
 from evalframe.io.dicts import qrels_to_dict
+from evalframe.io.libraries import to_pandas
+from evalframe.io.saving import beside
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 ANY_ID = TEXT.filter(bool)
@@ -26,6 +37,7 @@ PLAIN_ID = st.text(
     st.characters(exclude_categories=["Cs"], exclude_characters="\t\n\r\x00"), min_size=1
 ).filter(lambda text: text == text.strip(" "))
 SCORES = st.floats(allow_nan=False)
+RUN_COLUMNS = ["query_id", "doc_id", "score"]
 
 
 def pairs(ids: Any) -> Any:
@@ -556,3 +568,118 @@ def test_names_are_known_in_any_case(tmp_path: Path) -> None:
 def test_a_csv_without_a_header_holds_ids_with_spaces(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("q 1,my doc,1\nq 1,d 2,0\n")
     assert ef.read_qrels(tmp_path / "q.csv").rows() == [("q 1", "my doc", 1), ("q 1", "d 2", 0)]
+
+
+def test_an_overwritten_file_keeps_who_may_read_it(tmp_path: Path) -> None:
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0], "system": ["s"]})
+    for name, how in (("r.trec", {}), ("r.parquet", {}), ("cut", {"by_system": True})):
+        write: Any = partial(write_parquet, **how) if how else ef.write_run
+        path = tmp_path / name
+        for mode in (0o700 if how else 0o640, 0o750 if how else 0o600):
+            write(run, path, overwrite=True)
+            path.chmod(mode)
+            write(run, path, overwrite=True)
+            assert path.stat().st_mode & 0o777 == mode
+
+
+TARGETS = ["r.parquet", "r.trec", "r.trec.gz", "r.tsv", "r.csv.gz", "r.jsonl", "r.json", "r.arrow"]
+
+
+@pytest.mark.parametrize("name", [*TARGETS, "plan.parquet", "plan.trec", "cut"])
+def test_a_disk_that_is_full_is_told_with_the_path(tmp_path: Path, name: str) -> None:
+    """Whatever an engine calls it: a limit on the size of files stands for the full disk."""
+    limit = 1 << 16
+    n = 20_000
+    run = pl.DataFrame({"query_id": [f"q{i}" for i in range(n)]})
+    run = run.with_columns(doc_id="query_id", score=pl.int_range(n).hash() / 7)
+    run.write_parquet(tmp_path / "source.parquet")
+    given = pl.scan_parquet(tmp_path / "source.parquet") if name.startswith("plan") else run
+    write: Any = partial(write_parquet, buckets=2) if name == "cut" else ef.write_run
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(OSError, match=re.escape(f"{str(tmp_path / name)!r}")) as refused:
+            write(given, tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert refused.value.errno == errno.EFBIG
+    assert refused.value.filename == str(tmp_path / name)
+    assert [p.name for p in tmp_path.iterdir()] == ["source.parquet"]
+
+
+def test_a_folder_that_takes_no_file_is_told_with_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with the name of the hidden folder that was to be made first."""
+
+    def denied(prefix: str, dir: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", f"{dir}/{prefix}hidden")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", denied)
+    run = pl.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
+    with pytest.raises(PermissionError) as refused:
+        ef.write_run(run, tmp_path / "new" / "run.trec")
+    assert refused.value.filename == str(tmp_path / "new" / "run.trec")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_is_wrong_with_a_source_is_not_laid_upon_the_target(tmp_path: Path) -> None:
+    missing = pl.scan_parquet(tmp_path / "none.parquet", schema=dict(run_of({}).schema))
+    with pytest.raises(FileNotFoundError, match=r"none\.parquet"):
+        write_parquet(missing, tmp_path / "new.parquet")
+    with pytest.raises(IsADirectoryError, match="mine"), beside(tmp_path / "new"):
+        raise IsADirectoryError(errno.EISDIR, "no", "mine")
+
+
+@pytest.mark.parametrize("uri", ["s3://b/x.parquet", "hf://datasets/a/b/x.trec"])
+def test_a_storage_option_that_is_no_text_is_told_as_one(uri: str) -> None:
+    options = {"nonsense": 1}
+    why = r"storage_options: .*'nonsense'.*keys and values are strings"
+    for read in (ef.read_run, ef.scan_run, ef.read_dataset):
+        with pytest.raises(OptionError, match=why):
+            read(uri, storage_options=options)
+
+
+def test_a_series_of_pandas_is_a_table_by_its_index() -> None:
+    index = pd.MultiIndex.from_tuples([("q", "a"), ("q", "b")], names=["query_id", "doc_id"])
+    series = pd.Series([1.0, 0.5], index, name="score")
+    assert run_frame(series).rows() == [("q", "a", 1.0), ("q", "b", 0.5)]
+    with pytest.raises(ColumnError, match="lacks\n  'score'"):
+        run_frame(series.rename(None))
+    with pytest.raises(ColumnError, match="no known column of samples"):
+        samples_frame(pd.Series([1.0]))
+
+
+def test_to_pandas_says_what_it_takes() -> None:
+    with pytest.raises(FrameError, match="collect it first"):
+        to_pandas(pl.LazyFrame({"a": [1]}))  # type: ignore[arg-type]
+    with pytest.raises(FrameError, match="it is 3"):
+        to_pandas(3)  # type: ignore[arg-type]
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=pairs(PLAIN_ID.filter(lambda text: "\r" not in text)), header=st.booleans())
+def test_a_tsv_with_quotes_around_all_cells_is_read(
+    tmp_path_factory: pytest.TempPathFactory, rows: dict[tuple[str, str], float], header: bool
+) -> None:
+    """As Python's csv writer makes it, with a header or with the columns named by position."""
+    path = tmp_path_factory.mktemp("quoted") / "run.tsv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", quoting=csv.QUOTE_ALL, lineterminator="\n")
+        writer.writerows([("query_id", "doc_id", "score")] if header else [])
+        writer.writerows((q, d, repr(s)) for (q, d), s in rows.items())
+    by_position = {column: f"column_{at}" for at, column in enumerate(RUN_COLUMNS)}
+    columns = None if header else by_position
+    assert ef.read_run(path, columns=columns).equals(run_of(rows))
+    assert collect(ef.scan_run(path, columns=columns), "in-memory").equals(run_of(rows))
+
+
+def test_a_tsv_of_quotes_and_no_header_is_told_by_position(tmp_path: Path) -> None:
+    path = tmp_path / "run.tsv"
+    path.write_text('"q"\t"a ""b"""\t"1.5"\n"q"\t"c"\t"0.5"\n')
+    for read in (ef.read_run, ef.scan_run):
+        assert collect(read(path).lazy()).rows() == [("q", 'a "b"', 1.5), ("q", "c", 0.5)]
+    path.write_text('"q"\t"0"\t"d"\t"1"\n')
+    assert ef.read_qrels(path).rows() == [("q", "d", 1)]

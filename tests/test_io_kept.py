@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from datetime import date
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
+import hypothesis
 import polars as pl
 import pytest
+from hypothesis import strategies as st
 
 import evalframe.io as ef
 from evalframe.engine import collect
@@ -18,7 +23,7 @@ from evalframe.errors import (
     ReadError,
     RowError,
 )
-from evalframe.io import trec_writing
+from evalframe.io import json_lines, trec_writing
 
 RUN = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
 
@@ -258,7 +263,128 @@ def test_a_plan_with_unusable_rows_is_not_written(tmp_path: Path, name: str) -> 
 def test_words_in_the_place_of_numbers_are_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "words.parquet"
     RUN.with_columns(score=pl.lit("high")).write_parquet(path)
-    with pytest.raises(ColumnError, match=r"words\.parquet: a column holds no numbers: .*'score'"):
+    with pytest.raises(
+        ColumnError, match=r"words\.parquet: a column holds no numbers: .*'score'"
+    ) as no:
         ef.read_run(path)
+    assert str(no.value).count(str(path)) == 1
     with pytest.raises(ColumnError, match=r"x\.parquet was not written: .*'score'"):
         ef.write_run(ef.scan_run(path), tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.json", "x.arrow", "x.parquet"])
+def test_a_folder_and_a_column_of_one_name_say_the_same(tmp_path: Path, name: str) -> None:
+    """Otherwise one of them would be taken silently."""
+    own = {"a": RUN.with_columns(system=pl.lit("a")), "b": RUN.with_columns(system=pl.lit("b"))}
+    for folder, rows in own.items():
+        ef.write_run(rows, tmp_path / f"system={folder}" / name)
+    pattern = tmp_path / "system=*" / name
+    assert sorted({*ef.read_run(pattern)["system"]}) == ["a", "b"]
+    assert collect(ef.scan_run(pattern)).height == 4
+    spoilt = own["b"].with_columns(system=pl.Series(["b", "zz"]))
+    ef.write_run(spoilt, tmp_path / "system=b" / name, overwrite=True)
+    why = r"folder says system=b, and the file's own column 'system' says something else"
+    with pytest.raises(ColumnError, match=rf"{why}.*'zz'"):
+        ef.read_run(pattern)
+    with pytest.raises((ColumnError, ReadError), match=rf"system=.*{why}"):
+        collect(ef.scan_run(pattern))
+
+
+def test_a_number_is_what_the_folder_says_however_it_is_written(tmp_path: Path) -> None:
+    texts = pl.DataFrame({"_id": ["d"], "text": ["x"], "month": [1], "day": [date(2024, 1, 1)]})
+    folder = tmp_path / "month=01" / "day=1st"
+    folder.mkdir(parents=True)
+    texts.write_parquet(folder / "x.parquet")
+    assert ef.read_corpus(tmp_path)["month"].to_list() == ["01"]
+    texts.with_columns(month=2).write_parquet(folder / "x.parquet")
+    with pytest.raises(ColumnError, match=r"the folder says month=01.*such as 2"):
+        ef.read_corpus(tmp_path)
+
+
+@pytest.mark.parametrize("spaced", ["", " "])
+def test_a_key_that_stands_twice_is_refused_in_every_json(tmp_path: Path, spaced: str) -> None:
+    """Wherever it stands, whatever other keys the lines lack; a value may be called like a key."""
+    good = '{"query_id":"score","doc_id":"\\"score\\"","score":3}'
+    twice = f'{{"query_id":"q","doc_id":"d","score"{spaced}:1,"score"{spaced}:2}}'
+    why = r"line 2: (?s:.)*the key 'score' stands twice"
+    for more in ("", '{"query_id":"q","doc_id":"e","score":1,"rank":2}\n'):
+        path = written(tmp_path / "run.jsonl", f"{good}\n{twice}\n{more}")
+        for read in (ef.read_run, ef.scan_run):
+            with pytest.raises(ReadError, match=why):
+                read(path)
+            with pytest.warns(ef.SkippedLinesWarning, match=why):
+                left = collect(read(path, on_bad_line="skip").lazy())
+            assert left.rows()[0][:3] == ("score", '"score"', 3.0)
+            assert left.height == (2 if more else 1)
+    for read in (ef.read_run, ef.scan_run):
+        kept = read(written(tmp_path / "good.jsonl", good + "\n"))
+        assert collect(kept.lazy()).rows() == [("score", '"score"', 3.0)]
+    with pytest.raises(ReadError, match="the key 'score' stands twice"):
+        ef.read_run(written(tmp_path / "run.json", f"[{twice}]"))
+
+
+def test_a_key_within_an_object_may_be_called_like_one_of_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without all lines being looked at once more."""
+    monkeypatch.setattr(json_lines, "what_is_lost", None)
+    line = '{"_id":"d","title":"t","text":"x","metadata":[{"title":"u"}]}'
+    corpus = ef.read_corpus(written(tmp_path / "corpus.jsonl", f"{line}\n"))
+    assert corpus.rows() == [("d", "t", "x", [{"title": "u"}])]
+
+
+def test_a_sample_with_a_key_twice_is_told_by_it(tmp_path: Path) -> None:
+    path = written(tmp_path / "samples.jsonl", '{"question":"a","question":"b"}\n')
+    for on_bad_line in ("error", "skip"):
+        with pytest.raises(ReadError, match=r"line 1: .*the key 'question' stands twice"):
+            ef.read_samples(path, on_bad_line=on_bad_line)
+
+
+@hypothesis.given(
+    st.lists(
+        st.none()
+        | st.integers(-(2**70), 2**70)
+        | st.sampled_from([2**53 + 1, 0.5, 1e300])
+        | st.floats(allow_nan=False, allow_infinity=False),
+        min_size=1,
+    )
+)
+def test_numbers_of_samples_are_never_rounded(values: list[float | None]) -> None:
+    """A further column is numbers as they are, or else their JSON."""
+    rows = [{"response": "x", "n": value} for value in values]
+    with NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+        file.flush()
+        read = ef.read_samples(file.name)["n"].to_list()
+    assert [json.loads(v) if isinstance(v, str) else v for v in read] == values
+
+
+@pytest.mark.parametrize("values", [[2**53 + 1, 0.5], [0.5, 2**53 + 1]])
+def test_numbers_of_sample_dicts_are_not_rounded(values: list[float]) -> None:
+    rows = [{"response": "x", "n": value} for value in values]
+    with pytest.raises(ColumnError, match=r"'n' of the samples holds (what no|whole numbers that)"):
+        ef.write_samples(rows, "never.jsonl")
+
+
+def test_an_empty_id_is_none(tmp_path: Path) -> None:
+    """Whether it is quoted, padded or simply not there."""
+    for name, mark, cells in (
+        ("x.tsv", "\t", ["", "  ", '""']),
+        ("x.csv", ",", ["", "  ", '""', '"  "']),
+        ("y.csv", ";", ["", '""']),
+    ):
+        for cell in cells:
+            rows = [["query_id", "doc_id", "score"], ["q", cell, "1"], ["q", "d", "2"]]
+            path = written(tmp_path / name, "".join(mark.join(row) + "\n" for row in rows))
+            with pytest.raises(ReadError, match=r"1 line does not fit(?s:.)*line 2"):
+                ef.read_run(path)
+            with pytest.raises(ReadError, match=r"(line|row) 2"):
+                collect(ef.scan_run(path))
+            with pytest.warns(ef.SkippedLinesWarning, match="1 line does not fit"):
+                assert ef.read_run(path, on_bad_line="skip").rows() == [("q", "d", 2.0)]
+
+
+def test_of_two_names_of_one_column_the_first_known_is_taken(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.csv", "docno,qid,query_id,doc_id,score\ne,p,q,d,1\n")
+    assert ef.read_run(path).rows() == [("q", "d", 1.0)]
+    assert ef.read_run(path, columns={"query_id": "qid"}).rows() == [("p", "d", 1.0)]

@@ -20,7 +20,7 @@ import evalframe as evf
 from evalframe import io as ef
 from evalframe.engine import collect
 from evalframe.errors import EvalframeError, ReadError
-from evalframe.io import json_lines
+from evalframe.io import files, json_lines
 
 LINES = [f"q1 Q0 d{i} {i} {50000 - i}.5 t\n" for i in range(1, 50_001)]
 RUN = "".join(LINES).encode()
@@ -269,6 +269,26 @@ def test_a_broken_line_does_not_have_all_others_read_slowly(
     path.write_text('{"_id":"a","text":"some words"}\n' * 30_000 + '{"_id":\n')
     with pytest.raises(EvalframeError, match=r"1 line does not fit(?s:.)*line 30001: "):
         ef.read_queries(path)
+
+
+def test_a_giant_line_is_left_out_by_the_same_guard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine, which makes copies of it, does not see it, nor is it kept whole to be shown."""
+    monkeypatch.setattr(files, "GIANT", 1 << 12)
+    monkeypatch.setattr(json_lines, "GIANT", 1 << 12)
+    monkeypatch.setattr(json_lines, "_plan", None)
+    path = tmp_path / "run.jsonl"
+    good = '{"query_id":"q","doc_id":"d","score":1}\n'
+    path.write_text(good + '{"query_id":"' + "x" * (1 << 15) + "\n")
+    for read in (ef.read_run, ef.scan_run):
+        with pytest.raises(ReadError, match=r"1 line does not fit(?s:.)*line 2: "):
+            read(path)
+        with pytest.warns(ef.SkippedLinesWarning, match=r"1 line does not fit(?s:.)*line 2: "):
+            left = read(path, on_bad_line="skip")
+        assert collect(left.lazy()).rows() == [("q", "d", 1)]
+    found = evf.audit({"q": {"d": 1}}, path)
+    assert found.select("kind", "count").rows() == [("bad_lines", 1)]
 
 
 LATE: dict[str, tuple[Callable[[pl.DataFrame, Path], None], str, str]] = {

@@ -60,6 +60,12 @@ def to_polars(data: Any) -> pl.DataFrame | pl.LazyFrame:
         return data
     if type(data).__module__.partition(".")[0] != "pandas":
         return pl.DataFrame(data)
+    twice = [str(name) for name in data.columns[data.columns.duplicated()]]
+    if twice:
+        raise ColumnError(
+            f"columns that stand twice in the pandas frame: {_listed(twice)}. Rename or drop one "
+            "of each"
+        )
     index = [n for n in data.index.names if n is not None and n not in data.columns]
     try:
         return pl.from_pandas(data.reset_index(level=index) if index else data)

@@ -13,7 +13,7 @@ from evalframe.columns import Kind
 from evalframe.errors import ColumnError
 from evalframe.frames import Duplicates, collected, conform, to_polars
 from evalframe.io.any_samples import samples_from_any
-from evalframe.io.any_tables import table_of
+from evalframe.io.any_tables import as_table, table_of
 from evalframe.io.reading import read_kind, read_unchecked, scan_kind
 
 __all__ = [
@@ -202,6 +202,7 @@ def unchecked_frame(data: Any, kind: Kind) -> AnyFrame:
         return read_unchecked(data, kind)
     if type(data).__module__.partition(".")[0] != "pandas":
         return table_of(data, kind, {})
+    data = as_table(data)
     try:
         return to_polars(data)
     except ColumnError:

@@ -21,7 +21,7 @@ SPARSE = 0.5
 
 
 def ranked_lists(run: Loose, cutoffs: Sequence[int], score_dtype: Any) -> list[Finding]:
-    """Self-hits, ties across the cut-offs, odd ranks, lists of one score."""
+    """Self-hits, ties across the cut-offs, odd ranks, infinite scores, lists of one score."""
     keys = _keys(run.frame)
     score = pl.col("score").cast(score_dtype)
     ranked = "rank" in run.frame.columns
@@ -37,6 +37,7 @@ def ranked_lists(run: Loose, cutoffs: Sequence[int], score_dtype: Any) -> list[F
         *(finding for k in cutoffs for finding in _tied_across(lists, keys, k)),
         *_contradicted(lists.filter("contradicted"), keys),
         *_repeated(lists.filter("repeated"), keys),
+        *_infinite(run.frame.filter(pl.col("score").is_infinite()), keys),
         *_constant(lists.filter(pl.col("constant") & (pl.col("length") > 1)), lists.height, keys),
     ]
 
@@ -193,6 +194,18 @@ def _repeated(lists: pl.DataFrame, keys: list[str]) -> list[Finding]:
         keys,
         "{n} lists have a rank that stands more than once",
         'Find out whether lists were run together; under ties="given" their order is not known',
+    )
+
+
+def _infinite(rows: pl.DataFrame, keys: list[str]) -> list[Finding]:
+    return _found(
+        "warning",
+        "infinite",
+        "run, score",
+        rows,
+        [*keys, "doc_id", "score"],
+        "{n} rows of the run have an infinite score: they are ranked, first or last of their list",
+        "Find out where they come from; no sum or mean of scores, as in a fusion, can use them",
     )
 
 

@@ -68,7 +68,9 @@ def read_qrels(
     columns
         The house's name → the file's own name, where the file uses a name that is not known;
         `column_0`, `column_1`, … in a table without a header. A name that the file does not have is
-        an error that lists what it has.
+        an error that lists what it has. Of several known names of one column (`query_id` and `qid`)
+        the house's own is taken, else the first in the order in which an error lists them; the
+        others are passed over.
     duplicates
         See `evalframe.frames.Duplicates`.
     subtopics
@@ -85,7 +87,8 @@ def read_qrels(
     FileNotFoundError
         Nothing is there.
     ReadError
-        The file is damaged, or is something else.
+        The file is damaged, or is something else; or of files that are numbered as parts of one
+        set (`qrels-00000-of-00003.parquet`) some are missing in the pattern or folder.
     FrameError
         The table is no table of qrels: columns, nulls, duplicates.
     """

@@ -12,6 +12,8 @@ from evalframe.columns import SAMPLES
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, RowError
 from evalframe.frames import Duplicates, conform, find_columns, is_tabular, to_polars
+from evalframe.io.any_tables import as_table
+from evalframe.io.json_values import would_round
 from evalframe.io.reading import read_kind
 from evalframe.io.sample_records import known_columns, records_of_columns, refuse, wrong_keys
 from evalframe.io.samples import flat_samples, wrong_types
@@ -102,7 +104,7 @@ def wrong_keys_of(table: pl.DataFrame, columns: Columns = None) -> list[str]:
 def _table(data: Any, columns: Columns, duplicates: Duplicates) -> pl.DataFrame:
     """A table with its objects flattened; one whose columns mix types is read row by row."""
     try:
-        found = to_polars(data)
+        found = to_polars(as_table(data))
     except (TypeError, ValueError) as error:
         if not hasattr(data, "to_dict"):
             raise ColumnError(
@@ -144,6 +146,11 @@ def _extra(name: str, rows: list[dict[str, Any]]) -> pl.Series:
         raise ColumnError(
             f"column {name!r} of the samples holds what no frame can: {error}"
         ) from error
+    if column.dtype.is_float() and would_round(values):
+        raise ColumnError(
+            f"column {name!r} of the samples holds whole numbers that would be rounded beside its "
+            "fractions. Give it one type, or leave it out"
+        )
     other = [v for v in values if column.dtype == pl.String and not isinstance(v, str | None)]
     if other:
         raise ColumnError(

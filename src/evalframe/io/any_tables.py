@@ -14,7 +14,7 @@ from evalframe.frames import find_columns, is_tabular, to_polars
 from evalframe.io import dicts
 from evalframe.io.libraries import from_ranx
 
-__all__ = ["table_of"]
+__all__ = ["as_table", "table_of"]
 
 NESTED: dict[Kind, Any] = {
     "qrels": dicts.qrels_from_dict,
@@ -40,7 +40,7 @@ def table_of(data: Any, kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame 
         The data is no table of its kind.
     """
     if is_tabular(data) or type(data).__module__.partition(".")[0] == "pandas":
-        return to_polars(data)
+        return to_polars(as_table(data))
     if type(data).__module__.partition(".")[0] == "ranx":
         return from_ranx(data)
     if isinstance(data, Mapping):
@@ -48,6 +48,12 @@ def table_of(data: Any, kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame 
     if isinstance(data, Iterable) and not isinstance(data, bytes | bytearray):
         return _from_records(data, kind)
     raise _refused(data, kind)
+
+
+def as_table(data: Any) -> Any:
+    """A pandas series as a pandas frame, whose index may name queries and documents."""
+    is_series = type(data).__module__.startswith("pandas") and hasattr(data, "to_frame")
+    return data.to_frame() if is_series else data
 
 
 def _from_mapping(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:

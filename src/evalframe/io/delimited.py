@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from evalframe.io.separators import are_trec
 __all__ = ["Table", "read_table", "scan_table", "sniff_table"]
 
 TEXTS = ("title", "text", "response")
+QUOTED = re.compile(r'"(?:[^"]|"")*"')
 MARKS = ("\t", ",", ";", " ")
 
 
@@ -50,9 +52,12 @@ class Table:
     texts: tuple[str, ...]
     """Columns in which an empty cell is an empty text."""
 
+    quoted: bool
+    """Whether cells of a TSV may stand in quotes, as Python's csv writer puts them."""
+
     @property
     def quote(self) -> str | None:
-        """The quote character; tabs and spaces are never quoted."""
+        """The quote character that the parser is told of; of tabs and spaces, none."""
         return '"' if self.mark in ",;" else None
 
 
@@ -64,7 +69,7 @@ def sniff_table(source: Source, kind: Kind, columns: Mapping[str, str]) -> Table
     shape = KINDS[kind]
     _refuse_endless(source, kind)
     for mark in MARKS:
-        cells = [cell.strip() for cell in _cut(lines[0], mark)]
+        cells = [cell.strip() for cell in _cells(lines[0], mark)]
         if len(cells) > 1 and _names_columns(shape, cells, columns):
             return _table(source, shape, mark, cells, columns, header=True)
     mark = next((m for m in MARKS[:3] if len(_cut(lines[0], m)) > 1), "\t")
@@ -98,6 +103,19 @@ def _cut(line: str, mark: str) -> list[str]:
         with suppress(csv.Error):
             return next(csv.reader([line], delimiter=mark), [])
     return line.split(mark)
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    """The cells of a line, of a TSV without the quotes around all of them."""
+    cells = _cut(line, mark)
+    if mark == "\t" and _is_quoted(line):
+        return [cell.strip()[1:-1].replace('""', '"') for cell in cells]
+    return cells
+
+
+def _is_quoted(line: str) -> bool:
+    """Whether quotes stand around every cell of a line of a TSV."""
+    return all(QUOTED.fullmatch(cell.strip()) for cell in line.split("\t"))
 
 
 def read_table(source: Source, table: Table, on_bad_line: OnBadLine) -> pl.DataFrame:
@@ -227,6 +245,7 @@ def _table(
         ids=tuple(name for name, role in roles.items() if role == "id"),
         grade=grades[0] if grades else "",
         texts=tuple(found[column] for column in TEXTS if column in found),
+        quoted=mark == "\t" and (header or all(map(_is_quoted, source.lines()))),
         numbers={name: types[role] for name, role in roles.items() if role in types},
     )
 
@@ -235,12 +254,13 @@ def _ranked_table(
     source: Source, lines: list[str], shape: Shape, mark: str, columns: Mapping[str, str]
 ) -> Table | None:
     """Qrels or a run whose first line names no known column: CSV by position, TREC, or unknown."""
-    spaced = min(len(line.split()) for line in lines) > 1
+    quoted = mark == "\t" and all(_is_quoted(line) for line in lines)
+    spaced = not quoted and min(len(line.split()) for line in lines) > 1
     spaced = spaced and not _is_cut_by(mark, lines, shape, source.name)
-    rows = [line.split() if spaced else _cut(line, mark) for line in lines]
+    rows = [line.split() if spaced else _cells(line, mark) for line in lines]
     if len(rows[0]) > 1 and _is_header(rows[0], rows[1:]):
         return _table(source, shape, mark, _cut(lines[0], mark), columns, header=True)
-    if spaced or mark == "\t" or len(rows[0]) == 1:
+    if spaced or (mark == "\t" and not quoted) or len(rows[0]) == 1:
         return None
     if columns:
         names = [f"column_{i}" for i in range(len(rows[0]))]
@@ -297,13 +317,13 @@ def _scan(source: Source, table: Table) -> pl.LazyFrame:
     blank = pl.all_horizontal(pl.col(name).is_null() for name in table.names)
     filled = [pl.col(name).fill_null("") for name in table.texts]
     plan = plan.filter(~blank).with_columns(*trimmed, *filled)
-    if table.mark == "\t" and table.skip:
+    if table.quoted:
         plan = plan.with_columns(_unquoted(name) for name in table.names)
     return plan
 
 
 def _unquoted(name: str) -> pl.Expr:
-    """A cell of a TSV with a header, without the quotes that Python's csv writer puts around it."""
+    """A cell of a TSV, without the quotes that Python's csv writer puts around it."""
     cell = pl.col(name)
     inner = cell.str.slice(1, cell.str.len_chars() - 2).str.replace_all('""', '"', literal=True)
     return pl.when(cell.str.contains(r'^"(?:[^"]|"")*"$')).then(inner).otherwise(cell)
@@ -315,7 +335,8 @@ def _numbers(table: Table) -> list[pl.Expr]:
 
 def _misfit(table: Table) -> pl.Expr:
     """Cells too many, no id, or a number that is none."""
-    tests = [pl.col("further").is_not_null(), *(pl.col(name).is_null() for name in table.ids)]
+    absent = (~(pl.col(name).str.len_bytes() > 0).fill_null(False) for name in table.ids)
+    tests = [pl.col("further").is_not_null(), *absent]
     tests += [
         pl.col(name).cast(dtype, strict=False).is_null() for name, dtype in table.numbers.items()
     ]

@@ -10,10 +10,21 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from evalframe.frames import Frame
+from evalframe.engine import TOLD
+from evalframe.errors import ColumnError
+from evalframe.frames import Frame, fails_where
 from evalframe.io.files import Source
 
-__all__ = ["BUCKET", "folder_keys", "folder_values", "is_read_by_polars", "with_folders"]
+__all__ = [
+    "BUCKET",
+    "folder_keys",
+    "folder_values",
+    "is_not",
+    "is_read_by_polars",
+    "refuse_other_value",
+    "said_by_folders",
+    "with_folders",
+]
 
 BUCKET = "query_bucket"
 """The folder key of a frame written in buckets of its queries; never part of the frame."""
@@ -45,8 +56,11 @@ def is_read_by_polars(source: Source) -> bool:
 
 def folder_values(source: Source) -> dict[str, str | None]:
     """What the folders below what was named say of one file, where Polars does not say it."""
-    if is_read_by_polars(source):
-        return {}
+    return {} if is_read_by_polars(source) else said_by_folders(source)
+
+
+def said_by_folders(source: Source) -> dict[str, str | None]:
+    """What the folders below what was named say of one file, but for its bucket."""
     _, below = folder_keys(source)
     parts = (part.split("=", 1) for part in Path(source.paths[0]).parent.parts if "=" in part)
     values = {unquote(key): None if value == NULL else unquote(value) for key, value in parts}
@@ -54,10 +68,48 @@ def folder_values(source: Source) -> dict[str, str | None]:
 
 
 def with_folders(
-    frame: Frame, values: Mapping[str, str | None], columns: Mapping[str, str]
+    frame: Frame, source: Source, values: Mapping[str, str | None], columns: Mapping[str, str]
 ) -> Frame:
-    """The frame with what the folders say as columns, by the names that `columns` gives them."""
+    """The frame with what the folders say as columns, by the names that `columns` gives them.
+
+    Raises
+    ------
+    ColumnError
+        A column of the file itself says something else; a plan fails when it runs.
+    """
     names = {name: column for column, name in columns.items()}
-    return frame.with_columns(
-        pl.lit(value, pl.String).alias(names.get(key, key)) for key, value in values.items()
+    schema: pl.Schema = frame.collect_schema() if values else pl.Schema()
+    said = {key: pl.lit(value, pl.String) for key, value in values.items()}
+    for key in values.keys() & {*schema}:
+        differs = is_not(key, schema[key], values[key])
+        if isinstance(frame, pl.DataFrame):
+            refuse_other_value(frame.filter(differs), key, values[key])
+        else:
+            message = f"{TOLD}{source.name}: {_contradiction(key, values[key])}"
+            said[key] = fails_where(differs, message, key, schema[key]).cast(pl.String)
+    return frame.with_columns(value.alias(names.get(key, key)) for key, value in said.items())
+
+
+def is_not(key: str, dtype: pl.DataType, value: str | None) -> pl.Expr:
+    """Whether a file's own column says something else than the folder of that key.
+
+    Texts and numbers (`01` is 1) are compared: dates and the like may be written in other ways.
+    """
+    said = pl.lit(value, pl.String)
+    if dtype.is_numeric():
+        return pl.col(key).ne_missing(said.cast(dtype, strict=False))
+    texts = dtype in (pl.String, pl.Categorical, pl.Enum)
+    return pl.col(key).cast(pl.String).ne_missing(said) if texts else pl.lit(False)
+
+
+def refuse_other_value(rows: pl.DataFrame, key: str, value: str | None) -> None:
+    """Refuse the rows, if there are any, whose own column says something else than the folder."""
+    if rows.height:
+        raise ColumnError(f"{_contradiction(key, value)}, such as {rows[key][0]!r:.80}")
+
+
+def _contradiction(key: str, value: str | None) -> str:
+    return (
+        f"the folder says {key}={NULL if value is None else value}, and the file's own column "
+        f"{key!r} says something else; rename or drop one of them"
     )

@@ -23,12 +23,14 @@ from evalframe.io.beir import Dataset
 from evalframe.io.dicts import samples_from_dicts
 from evalframe.io.places import Place, place
 from evalframe.io.reading import read_kind
+from evalframe.io.remote import options_told
 
 __all__ = ["read_dataset", "read_ir_dataset"]
 
 SHARD = re.compile(r"^(.+?)(?:-\d{4,5}-of-\d{4,5})?\.(?:parquet|jsonl|jsonl\.gz|tsv)$")
 
 
+@options_told()
 def read_dataset(
     root: str | os.PathLike[str],
     split: str = "test",
@@ -61,7 +63,8 @@ def read_dataset(
     OptionError
         There are no qrels of this split; those that exist are listed.
     ReadError
-        A remote place that cannot be reached, or lets nobody in: what is there is not known.
+        A file of a set (`corpus-00001-of-00003.parquet`) is missing. Or a remote place cannot be
+        reached, or lets nobody in: what is there is not known.
     """
     where = place(root, storage_options)
     prefix = f"{language}-" if language else ""

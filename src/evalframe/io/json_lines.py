@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,16 @@ from evalframe.engine import batches, fetch
 from evalframe.errors import ReadError
 from evalframe.frames import find_columns
 from evalframe.io.files import GIANT, Source, has_giant_line
-from evalframe.io.json_values import HALF, are_halved, as_frame, is_halved, loads, text_of
+from evalframe.io.json_values import (
+    HALF,
+    are_halved,
+    as_frame,
+    is_halved,
+    loads,
+    may_repeat,
+    text_of,
+    what_is_lost,
+)
 from evalframe.io.lines import FAULTS, SHOWN, OnBadLine, explained, report_texts
 from evalframe.io.positions import is_number
 
@@ -29,18 +38,18 @@ def read_json_lines(
     source: Source, kind: Kind, columns: Mapping[str, str], on_bad_line: OnBadLine
 ) -> pl.DataFrame:
     """Read JSONL into a frame. Lines without the ids or the number of their kind do not fit."""
-    _refuse_giant(source, kind, on_bad_line)
     ids = _ids(source, kind, columns)
-    try:
-        frame = fetch(_plan(source, overrides=ids), "in-memory")
-        misfit = frame.select(_misfit(frame.schema, kind, columns).any()).item()
-        if not misfit and not _any_halved(source):
-            return frame
-    except OSError as error:
-        raise explained(source, error) from error
-    except (*FAULTS, pl.exceptions.PolarsError):
-        # Bare NaN, columns of mixed types, or damage: the standard library says which.
-        pass
+    if not _has_giant_misfit(source, kind, on_bad_line):
+        try:
+            frame = fetch(_plan(source, overrides=ids), "in-memory")
+            misfit = frame.select(_misfit(frame.schema, kind, columns).any()).item()
+            if not misfit and not _any_lost(source, frame):
+                return frame
+        except OSError as error:
+            raise explained(source, error) from error
+        except (*FAULTS, pl.exceptions.PolarsError):
+            # Bare NaN, columns of mixed types, or damage: the standard library says which.
+            pass
     if on_bad_line == "error":
         _report(source, kind, _looked_through(source, kind, columns, ids), "error")
     unfit = _unfit(_needed(source, kind, columns))
@@ -56,7 +65,8 @@ def scan_json_lines(
     fit are told now. What Polars cannot read (a bare NaN, types that do not go together) is read by
     the standard library, and held in memory.
     """
-    _refuse_giant(source, kind, on_bad_line)
+    if _has_giant_misfit(source, kind, on_bad_line):
+        return read_json_lines(source, kind, columns, on_bad_line).lazy()
     ids = _ids(source, kind, columns)
     look = _looked_through(source, kind, columns, ids)
     _report(source, kind, look, on_bad_line)
@@ -89,48 +99,67 @@ def line_records(
             if record is not None and reason is None:
                 records.append(record)
             else:
-                bad.append((path, number, line))
-                reasons.append(reason or "")
-    if bad and on_bad_line is not None:
-        report_texts(source, bad, _wanted(kind, bad), on_bad_line, reasons=reasons)
+                bad.append((path, number, line[:GIANT]))
+                if len(bad) <= SHOWN:
+                    reasons.append(reason or what_is_lost(line))
+    if bad and (on_bad_line is not None or not records):
+        report_texts(source, bad, _wanted(kind), on_bad_line or "error", reasons=reasons)
     if not records:
-        raise ReadError(f"{source.name}: no line of it is a JSON object")
+        raise ReadError(f"{source.name}: no line of it {'fits' if bad else 'is a JSON object'}")
     return records
 
 
 def _lines_of(path: str, source: Source) -> Iterator[str]:
-    if not source.remote:
-        return iter(text_of(path, source).split("\n"))
-    lines = fetch(pl.scan_lines(source.target, **source.options), "in-memory").to_series()
-    return iter(lines.to_list())
+    """The lines of a file, one by one where it is here and as it is."""
+    if source.remote:
+        lines = fetch(pl.scan_lines(source.target, **source.options), "in-memory").to_series()
+        yield from lines
+    elif source.compression:
+        yield from text_of(path, source).split("\n")
+    else:
+        with open(path, "rb") as file:
+            try:
+                yield from (line.decode("utf-8-sig").removesuffix("\n") for line in file)
+            except UnicodeDecodeError as error:
+                raise explained(source, error) from error
 
 
-def _any_halved(source: Source) -> bool:
-    """Whether a line holds half a character, in place of which Polars gives a NUL."""
+def _any_lost(source: Source, rows: pl.DataFrame) -> bool:
+    """Whether a line holds half a character or a key twice, of which Polars says nothing."""
     lines = pl.scan_lines(source.target, **source.options)
-    escaped = pl.col("line").str.contains_any(["\\ud", "\\uD"])
-    if not fetch(lines.select(escaped.any())).item():
-        return False
-    return bool(fetch(lines.select(are_halved(pl.col("line")).any())).item())
+    line = pl.col("line")
+    escaped, repeated = line.str.contains_any(["\\ud", "\\uD"]), may_repeat(line, rows)
+    halves, repeats = fetch(lines.select(escaped.any(), repeats=repeated.any())).row(0)
+    if halves and fetch(lines.select(are_halved(line).any())).item():
+        return True
+    suspects = batches(lines.filter(repeated), LOOKED_AT) if repeats else ()
+    return any(what_is_lost(text) for some in suspects for text in some["line"])
 
 
-def _refuse_giant(source: Source, kind: Kind, on_bad_line: OnBadLine) -> None:
-    """Refuse the first giant line that is no object, before it is held many times over."""
+def _has_giant_misfit(source: Source, kind: Kind, on_bad_line: OnBadLine) -> bool:
+    """Whether a giant line is no object, of which the engine would make copies.
+
+    It is refused at once, unless such lines are to be left out.
+    """
     path = source.paths[0]
-    if on_bad_line == "skip" or source.remote or source.compression or not has_giant_line(path):
-        return
+    if source.remote or source.compression or not has_giant_line(path):
+        return False
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             if len(line) > GIANT and _record(line.decode(errors="replace")) is None:
-                start = line[:GIANT].decode(errors="replace")
-                report_texts(source, [(path, number, start)], _wanted(kind, []), "error")
+                if on_bad_line == "error":
+                    start = line[:GIANT].decode(errors="replace")
+                    report_texts(source, [(path, number, start)], _wanted(kind), "error")
+                return True
+    return False
 
 
 def _report(source: Source, kind: Kind, look: _Look, on_bad_line: OnBadLine) -> None:
     """Say which lines do not fit, if any."""
     if look.total:
         texts = [(source.name, at, line) for at, line in look.bad]
-        report_texts(source, texts, _wanted(kind, texts), on_bad_line, look.total)
+        reasons = [what_is_lost(line) for _, line in look.bad]
+        report_texts(source, texts, _wanted(kind), on_bad_line, look.total, reasons)
 
 
 def _record(line: str) -> dict[str, Any] | None:
@@ -165,11 +194,10 @@ def _is_number(value: Any) -> bool:
     return is_number(value) if isinstance(value, str) else isinstance(value, int | float)
 
 
-def _wanted(kind: Kind, bad: Sequence[tuple[str, int, str]]) -> str:
+def _wanted(kind: Kind) -> str:
     required = [column for column in KINDS[kind].required if column != "text"]
     what = f" with {', '.join(required)}" if required else ""
-    halved = f"; a text holds {HALF}" if any(is_halved(line) for _, _, line in bad) else ""
-    return f"each should be one JSON object{what}{halved}"
+    return f"each should be one JSON object{what}"
 
 
 @dataclass
@@ -217,7 +245,11 @@ def _parsed(lines: pl.Series, ids: Mapping[str, Any]) -> pl.DataFrame:
     if lines.to_frame("line").select(are_halved(pl.col("line")).any()).item():
         raise pl.exceptions.ComputeError(HALF)
     text = lines.str.join("\n").item().encode()
-    return pl.read_ndjson(io.BytesIO(text), schema_overrides=dict(ids), infer_schema_length=None)
+    rows = pl.read_ndjson(io.BytesIO(text), schema_overrides=dict(ids), infer_schema_length=None)
+    suspects = lines.to_frame("line").filter(may_repeat(pl.col("line"), rows))["line"]
+    if any(map(what_is_lost, suspects)):
+        raise pl.exceptions.ComputeError("a key stands twice")
+    return rows
 
 
 def _common(schemas: list[pl.Schema]) -> pl.Schema | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
@@ -13,7 +14,17 @@ import polars as pl
 from evalframe.errors import ReadError
 from evalframe.io.files import Source, decompressed
 
-__all__ = ["HALF", "are_halved", "as_frame", "is_halved", "loads", "text_of"]
+__all__ = [
+    "HALF",
+    "are_halved",
+    "as_frame",
+    "is_halved",
+    "loads",
+    "may_repeat",
+    "text_of",
+    "what_is_lost",
+    "would_round",
+]
 
 HALF = "half a character (a lone surrogate), which no frame and no file can hold"
 HALVES = r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
@@ -48,13 +59,54 @@ def are_halved(lines: pl.Expr) -> pl.Expr:
     return lines.str.contains(HALVES) & bare.str.contains(HALVES)
 
 
+def what_is_lost(text: str) -> str:
+    """What of the text of one JSON value no frame can hold, in words, or ''."""
+    if is_halved(text):
+        return f"a text holds {HALF}"
+    try:
+        loads(text.removeprefix("\ufeff"))
+    except ReadError as error:
+        return str(error)
+    except (ValueError, RecursionError):
+        pass
+    return ""
+
+
+def may_repeat(lines: pl.Expr, rows: pl.DataFrame) -> pl.Expr:
+    """Whether a line may hold a key of the rows that were read of it more than once.
+
+    A key that objects within the rows have too is not looked for. Where no row lacks one, all are
+    counted together, which is quicker.
+    """
+    within = set().union(*map(_names_within, rows.dtypes))
+    keys = [json.dumps(name, ensure_ascii=False) for name in rows.columns if name not in within]
+    if any(rows.null_count().row(0)):
+        return pl.any_horizontal(
+            pl.lit(False), *(lines.str.count_matches(key, literal=True) > 1 for key in keys)
+        )
+    return lines.str.count_matches("|".join(map(pl.escape_regex, keys)) or "$.") > len(keys)
+
+
+def _names_within(dtype: pl.DataType) -> set[str]:
+    """The names of the fields of all objects within a column."""
+    if isinstance(dtype, pl.List | pl.Array):
+        return _names_within(dtype.inner)  # type: ignore[arg-type]
+    if not isinstance(dtype, pl.Struct):
+        return set()
+    inner = (_names_within(field.dtype) for field in dtype.fields)  # type: ignore[arg-type]
+    return {field.name for field in dtype.fields}.union(*inner)
+
+
 def loads(text: str) -> Any:
     """One JSON value, in which a bare NaN, as pandas writes for a missing value, is null."""
     return DECODER.decode(text)
 
 
 def as_frame(records: list[dict[str, Any]], types: Mapping[str, Any]) -> pl.DataFrame:
-    """Rows as a frame; a column whose values are of several types becomes JSON text."""
+    """Rows as a frame; a column whose values are of several types becomes JSON text.
+
+    So does one whose whole numbers would be rounded beside its others.
+    """
     names = dict.fromkeys(key for record in records for key in record)
     columns = []
     for name in names:
@@ -73,13 +125,29 @@ def _of_one_type(name: str, values: list[Any]) -> pl.Series:
         # A series of its own would have the fields of its first object alone.
         rows = [{name: value} for value in values]
         return pl.from_dicts(rows, infer_schema_length=None, strict=True)[name]
-    return pl.Series(name, values, strict=True)
+    series = pl.Series(name, values, strict=True)
+    if series.dtype.is_float() and would_round(values):
+        raise TypeError(f"{name} holds whole numbers that a float cannot")
+    return series
 
 
 def _of_several_types(name: str, values: list[Any]) -> pl.Series:
-    if all(value is None or type(value) in (int, float) for value in values):
+    numbers = all(value is None or type(value) in (int, float) for value in values)
+    if numbers and not would_round(values):
         return pl.Series(name, values, pl.Float64, strict=False)
     return pl.Series(name, [_as_text(value) for value in values], pl.String)
+
+
+def would_round(values: Iterable[Any]) -> bool:
+    """Whether there is a whole number that a Float64 cannot hold as it is."""
+    return any(type(value) is int and _rounded(value) != value for value in values)
+
+
+def _rounded(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

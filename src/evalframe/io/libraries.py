@@ -31,7 +31,12 @@ def to_pandas(frame: pl.DataFrame) -> Any:
     ------
     MissingExtraError
         pandas is not installed.
+    FrameError
+        No frame in memory: a plan is collected first.
     """
+    if not isinstance(frame, pl.DataFrame):
+        hint = "collect it first" if isinstance(frame, pl.LazyFrame) else f"it is {frame!r:.80}"
+        raise FrameError(f"to_pandas needs a Polars frame in memory; {hint}")
     try:
         import pandas  # noqa: F401
     except ImportError as error:

@@ -18,11 +18,18 @@ from typing import Any
 import polars as pl
 
 from evalframe.columns import KINDS, QRELS, RUN, Kind
-from evalframe.engine import told
+from evalframe.engine import fetch, told
 from evalframe.errors import ColumnError, EmptyError, OptionError, ReadError, one_of, whole_number
 from evalframe.frames import find_columns
 from evalframe.io.files import Source, find
-from evalframe.io.folders import BUCKET, folder_keys, is_read_by_polars
+from evalframe.io.folders import (
+    BUCKET,
+    folder_keys,
+    is_not,
+    is_read_by_polars,
+    refuse_other_value,
+    said_by_folders,
+)
 from evalframe.io.lines import first_line, kept_in_mind
 from evalframe.io.remote import (
     fetching,
@@ -31,6 +38,7 @@ from evalframe.io.remote import (
     is_folder,
     is_of_transport,
     objects_of,
+    options_told,
     unfetched,
 )
 from evalframe.io.saving import beside, folder_beside
@@ -124,6 +132,7 @@ def write_parquet(
             )
 
 
+@options_told()
 def read_metadata(
     path: str | os.PathLike[str], *, storage_options: dict[str, Any] | None = None
 ) -> dict[str, Any]:
@@ -141,11 +150,11 @@ def read_metadata(
     source = find(path, storage_options=storage_options)
     if source.layout != "parquet":
         raise ReadError(f"{source.name}: this is no Parquet file")
+    first = alike(source)[0] if source.remote else source
     try:
-        first = alike(source)[0] if source.remote else source
         stamp = _stamp(first)
         facts = json.loads(stamp) if stamp else {}
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+    except (pl.exceptions.PolarsError, OSError, json.JSONDecodeError) as error:
         if source.remote and is_of_transport(error):
             raise unfetched(source.name, error) from error
         raise ReadError(f"{source.name}: its metadata is damaged: {first_line(error)}") from error
@@ -205,7 +214,23 @@ def _by_folder(scan: Callable[..., pl.LazyFrame], source: Source) -> pl.LazyFram
         **source.options,
     )
     plan.collect_schema()
+    _refuse_contradiction(scan, source, {*below} - {BUCKET})
     return plan.drop({*above} - {*below} | ({*below} & {BUCKET})) if below else plan
+
+
+def _refuse_contradiction(
+    scan: Callable[..., pl.LazyFrame], source: Source, keys: set[str]
+) -> None:
+    """Refuse files whose own columns say something else than their folders, which would win."""
+    for path in source.paths if keys else ():
+        asked = source.asked or source.name
+        file = replace(source, name=path, paths=(path,), asked=asked)
+        plan = scan(file.target, hive_partitioning=False, **source.options)
+        own = plan.collect_schema()
+        for key, value in said_by_folders(file).items():
+            if key in own:
+                others = fetch(plan.filter(is_not(key, own[key], value)).select(key).head(1))
+                refuse_other_value(others, key, value)
 
 
 def refuse_other_kind(source: Source, kind: Kind) -> None:

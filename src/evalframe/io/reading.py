@@ -20,7 +20,9 @@ from evalframe.io.folders import folder_values, with_folders
 from evalframe.io.json import read_cbor, read_json, scan_json
 from evalframe.io.lines import OnBadLine, damaged
 from evalframe.io.parquet import alike, refuse_other_kind, scan_arrow, scan_parquet
+from evalframe.io.remote import options_told
 from evalframe.io.samples import flat_samples
+from evalframe.io.shards import refuse_missing_shards
 from evalframe.io.trec import read_trec, scan_trec
 from evalframe.io.uniting import by_house_names, united
 
@@ -45,6 +47,7 @@ class _Asked:
     on_bad_line: OnBadLine = "error"
 
 
+@options_told()
 def read_kind(
     path: PathLike,
     kind: Kind,
@@ -75,6 +78,7 @@ def read_kind(
         return conform(united(frames, parts, kind), kind, duplicates=duplicates)
 
 
+@options_told()
 def scan_kind(
     path: PathLike,
     kind: Kind,
@@ -128,11 +132,12 @@ def _refuse_names(columns: object) -> None:
 
 def _parts(source: Source) -> list[Source]:
     """What is read at once: a file of text, or Parquet files of one schema."""
-    if source.remote:
-        return alike(source) if source.layout in BINARY else each(source)
-    parts = each(source)
+    parts = alike(source) if source.remote and source.layout in BINARY else each(source)
+    refuse_missing_shards(source, [path for part in parts for path in part.paths])
     one_layout = {part.layout for part in parts} == {source.layout}
-    return alike(source) if one_layout and source.layout in BINARY else parts
+    if source.remote or not one_layout or source.layout not in BINARY:
+        return parts
+    return alike(source)
 
 
 def _checked(part: Source, asked: _Asked, *, alone: bool) -> pl.DataFrame:
@@ -158,7 +163,8 @@ def _naming(source: Source) -> Iterator[None]:
     try:
         yield
     except FrameError as error:
-        raise type(error)(f"{source.name}: {error}") from error
+        named = str(error).startswith(f"{source.name}: ")
+        raise type(error)(str(error) if named else f"{source.name}: {error}") from error
 
 
 def _by_subtopic(qrels: Frame) -> Frame:
@@ -184,14 +190,14 @@ def _read(source: Source, asked: _Asked) -> tuple[pl.DataFrame, Mapping[str, str
     """The rows of one part with its folders' columns, and what of `columns` is not yet settled."""
     folders, own = _folders(source, asked)
     frame, settled = _read_file(source, own)
-    return with_folders(frame, folders, asked.columns), {} if settled else own.columns
+    return with_folders(frame, source, folders, asked.columns), {} if settled else own.columns
 
 
 def _scan(source: Source, asked: _Asked) -> tuple[pl.LazyFrame, Mapping[str, str]]:
     """`_read` as a plan."""
     folders, own = _folders(source, asked)
     plan, settled = _scan_file(source, own)
-    return with_folders(plan, folders, asked.columns), {} if settled else own.columns
+    return with_folders(plan, source, folders, asked.columns), {} if settled else own.columns
 
 
 def _folders(source: Source, asked: _Asked) -> tuple[dict[str, str | None], _Asked]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 import polars as pl
 
 from evalframe.engine import fetch
-from evalframe.errors import ReadError
+from evalframe.errors import EvalframeError, OptionError, ReadError
 
 __all__ = [
     "LONGEST",
@@ -22,6 +22,7 @@ __all__ = [
     "is_of_transport",
     "is_remote",
     "objects_of",
+    "options_told",
     "unfetched",
 ]
 
@@ -79,6 +80,17 @@ def fetching(name: str) -> Iterator[None]:
         yield
     except (pl.exceptions.PolarsError, OSError) as error:
         raise unfetched(name, error) from error
+
+
+@contextmanager
+def options_told() -> Iterator[None]:
+    """Say of a storage option that Polars cannot take that it is one."""
+    try:
+        yield
+    except ValueError as error:
+        if isinstance(error, EvalframeError) or "invalid value for" not in str(error):
+            raise
+        raise OptionError(f"storage_options: {error}; keys and values are strings") from error
 
 
 def unfetched(name: str, error: Exception) -> FileNotFoundError | ReadError:

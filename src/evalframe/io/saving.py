@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -9,9 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import polars as pl
+
 from evalframe.errors import OptionError
 
 __all__ = ["beside", "beside_all", "folder_beside"]
+
+OF_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+"""What a disk that takes no more says."""
 
 
 @contextmanager
@@ -31,16 +37,21 @@ def beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator
 def beside_all(
     paths: Sequence[str | os.PathLike[str]], *, overwrite: bool = False
 ) -> Iterator[list[Path]]:
-    """`beside` for several files that belong together: all are written, then all renamed."""
+    """`beside` for several files that belong together: all are written, then all renamed.
+
+    Who may read and write an old file may read and write the new one.
+    """
     targets = [_target(path) for path in paths]
     for target in targets:
         if target.is_dir():
             raise FileExistsError(f"{target}: this is a folder, and a file was to be written")
         _refuse_existing(target, overwrite)
     with _places_beside(targets) as places:
-        yield [place / target.name for place, target in zip(places, targets, strict=True)]
-        for place, target in zip(places, targets, strict=True):
-            os.replace(place / target.name, target)
+        parts = [place / target.name for place, target in zip(places, targets, strict=True)]
+        with _naming(targets, places):
+            yield parts
+        for part, target in zip(parts, targets, strict=True):
+            _replace(part, target)
 
 
 @contextmanager
@@ -58,9 +69,11 @@ def folder_beside(path: str | os.PathLike[str], *, overwrite: bool = False) -> I
     with _places_beside([target]) as (place,):
         written, old = place / "new", place / "old"
         written.mkdir()
-        yield written
+        with _naming([target], [place]):
+            yield written
         try:
             if target.exists():
+                shutil.copymode(target, written)
                 os.replace(target, old)
             os.replace(written, target)
         except BaseException:
@@ -81,9 +94,12 @@ def _places_beside(targets: Sequence[Path]) -> Iterator[list[Path]]:
         for target in targets:
             above = (target.parent, *target.parent.parents)
             made |= dict.fromkeys(folder for folder in above if not folder.exists())
-            target.parent.mkdir(parents=True, exist_ok=True)
             prefix = f".{target.name[:80]}."
-            places.append(Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent)))
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                places.append(Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent)))
+            except OSError as error:
+                raise _at(target, error) from error
         yield places
     except BaseException:
         _remove(places)
@@ -93,6 +109,50 @@ def _places_beside(targets: Sequence[Path]) -> Iterator[list[Path]]:
         raise
     finally:
         _remove(places)
+
+
+@contextmanager
+def _naming(targets: Sequence[Path], places: Sequence[Path]) -> Iterator[None]:
+    """Say of what the disk does not take which file it was to be, and not what it was called."""
+    try:
+        yield
+    except Exception as error:
+        told = next((cause for cause in _causes(error) if _is_of_disk(cause)), None)
+        named = os.fspath(getattr(error, "filename", None) or "")
+        own = [t for t, p in zip(targets, places, strict=True) if named.startswith(f"{p}{os.sep}")]
+        if told is None and not own:
+            raise
+        raise _at((own or targets)[0], told or error) from error
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and those that it was raised from."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _is_of_disk(error: BaseException) -> bool:
+    """Whether a disk that takes no more is why: engines have it in their errors' words alone."""
+    of_engines = isinstance(error, OSError | pl.exceptions.ComputeError)
+    return of_engines and any(os.strerror(number) in str(error) for number in OF_DISK)
+
+
+def _at(target: Path, error: BaseException) -> OSError:
+    """The error as one of the target."""
+    words = str(error)
+    numbers = (number for number in OF_DISK if os.strerror(number) in words)
+    number = getattr(error, "errno", None) or next(numbers, errno.EIO)
+    return OSError(number, os.strerror(number), os.fspath(target))
+
+
+def _replace(part: Path, target: Path) -> None:
+    if target.exists():
+        shutil.copymode(target, part)
+    try:
+        os.replace(part, target)
+    except OSError as error:
+        raise _at(target, error) from error
 
 
 def _remove(folders: Sequence[Path]) -> None:
