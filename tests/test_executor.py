@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -279,6 +280,48 @@ def test_values_of_other_work_are_never_mixed_in(
         evx.per_query(run=folder, **(asked | change))
 
 
+def other_qrels(folder: Path) -> Qrels:
+    """One judgement for each query of a bucket."""
+    queries = pl.read_parquet(buckets_of(folder)[0].path)["query_id"]
+    return {query: {"a": 1} for query in queries}
+
+
+def other_run(folder: Path) -> Path:
+    """The same queries in the same buckets, and all lists turned round."""
+    run = pl.concat(pl.read_parquet(file) for file in folder.rglob("*.parquet"))
+    evx.bucket(run.with_columns(-pl.col("score")), folder.parent / "other", 5)
+    return folder.parent / "other"
+
+
+@pytest.mark.parametrize(
+    ("said", "change"),
+    [
+        (r"other work \(contract\)", lambda folder: {"depth": 3}),
+        (r"other work \(metrics\)", lambda folder: {"metrics": ["map"]}),
+        (r"other work \(qrels\)", lambda folder: {"qrels": other_qrels(folder)}),
+        ("values of another run", lambda folder: {"run": other_run(folder)}),
+    ],
+)
+def test_values_that_another_call_writes_meanwhile_are_never_mixed_in(
+    small: tuple[Qrels, Run, Path], tmp_path: Path, said: str, change: Callable[[Path], Any]
+) -> None:
+    """The other call began when nothing was there, so that it writes over what is there now."""
+    qrels, _, folder = small
+    mine, others = tmp_path / "values", tmp_path / "others"
+    asked: dict[str, Any] = {"qrels": qrels, "run": folder, "metrics": ["mrr"]}
+    evx.per_query(**(asked | change(folder)), results=others)
+
+    class WithAnother(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            future = super().submit(fn, *args, **kwargs)
+            future.result()
+            shutil.copytree(others, mine, dirs_exist_ok=True)
+            return future
+
+    with WithAnother(1) as pool, pytest.raises(OptionError, match=said):
+        evx.per_query(**asked, results=mine, executor=pool)
+
+
 def test_a_bucket_that_fails_is_tried_again(
     small: tuple[Qrels, Run, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -476,6 +519,67 @@ def test_nothing_is_left_beside_the_run(small: tuple[Qrels, Run, Path]) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["run"]
 
 
+def test_what_was_left_by_calls_that_were_killed_is_removed_after_a_week(
+    small: tuple[Qrels, Run, Path], tmp_path: Path
+) -> None:
+    qrels, _, folder = small
+    results = tmp_path / "values"
+    left = [
+        *(tmp_path / f".run.values.{end}" for end in ("2h8m4cnq", "_h8m4cn_")),
+        *(results / f".{name}.2h8m4cnq" for name in ("query_bucket=0.parquet", "qrels-0a")),
+    ]
+    foreign = [tmp_path / ".run.values", tmp_path / ".ran.values.2h8m4cnq", results / ".2h8m4cnq"]
+    for place in [*left, *foreign]:
+        place.mkdir(parents=True)
+        (place / "part.parquet").write_text("half")
+    evx.per_query(qrels, folder, FEW)
+    evx.per_query(qrels, folder, FEW, results=results)
+    assert all(place.exists() for place in [*left, *foreign])
+    long_ago = time.time() - timedelta(days=8).total_seconds()
+    for place in [*left, *foreign]:
+        os.utime(place, (long_ago, long_ago))
+    evx.per_query(qrels, folder, FEW)
+    evx.per_query(qrels, folder, FEW, results=results)
+    assert [place for place in left if place.exists()] == []
+    assert all(place.exists() for place in foreign)
+
+
+def test_a_folder_that_takes_nothing_is_named_and_how_to_choose_another(
+    small: tuple[Qrels, Run, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    qrels, run, folder = small
+    (tmp_path / "file").write_text("")
+    below = tmp_path / "file" / "values"
+    with pytest.raises(NotADirectoryError, match=rf"results=… can name another.*'{below}'$"):
+        evx.per_query(qrels, folder, FEW, results=below)
+
+    def refused(prefix: str, dir: Path) -> str:
+        raise PermissionError(13, "Permission denied", f"{dir}/{prefix}2h8m4cnq")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", refused)
+    for place, options in ((tmp_path, {}), (tmp_path / "own", {"results": tmp_path / "own"})):
+        with pytest.raises(PermissionError) as found:
+            evx.per_query(qrels, folder, FEW, **options)
+        assert str(found.value) == (
+            f"[Errno 13] Permission denied (results=… can name another folder): '{place}'"
+        )
+    with pytest.raises(PermissionError, match=rf"'{tmp_path / 'new'}'$"):
+        evx.bucket(run, tmp_path / "new", 2)
+
+
+def test_files_that_do_not_go_together_are_refused_before_the_work(tmp_path: Path) -> None:
+    folder, results = tmp_path / "run", tmp_path / "values"
+    folder.mkdir()
+    SYSTEMS.filter(pl.col("query_id") == "q1").write_parquet(folder / "a.parquet")
+    LISTS.filter(pl.col("query_id") == "q2").write_parquet(folder / "b.parquet")
+    local = said(lambda: evf.per_query(GRADES, folder, FEW))
+    for qrels in (GRADES, evf.prepare(GRADES)):
+        for door in (evx.per_query, evx.evaluate):
+            assert said(lambda q=qrels, d=door: d(q, folder, FEW, results=results)) == local
+    assert local[0] == "ColumnError"
+    assert not results.exists()
+
+
 GRADES = qrels_table({"q1": {"a": 1, "b": 0}, "q2": {"b": 1}})
 LISTS = run_table({"q1": {"a": 2.0, "x": 1.0}, "q2": {"b": 1.0}})
 SYSTEMS = pl.concat(LISTS.with_columns(system=pl.lit(name)) for name in ("s", "t"))
@@ -506,6 +610,11 @@ UNUSABLE: dict[str, tuple[Any, pl.DataFrame, dict[str, Any]]] = {
     "scores are lists": (GRADES, with_values(LISTS, score=[[1], [2], [3]]), {}),
     "scores are structs": (GRADES, with_values(LISTS, score=[{"a": 1}] * 3), {}),
     "queries are fractions": (GRADES, with_values(LISTS, query_id=[1.5, 1.5, 2.5]), {}),
+    "documents are decimals": (
+        GRADES,
+        LISTS.with_columns(doc_id=pl.lit("1.25").cast(pl.Decimal(10, 2))),
+        {},
+    ),
     "documents are truths": (GRADES, with_values(LISTS, doc_id=[True, False, True]), {}),
     "no scores": (GRADES, LISTS.drop("score"), {}),
     "no documents": (GRADES, LISTS.drop("doc_id"), {}),
@@ -654,8 +763,9 @@ def test_places_that_would_be_misread_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EmptyError, match="no rows"):
         evx.bucket(evf.scan_run(run).filter(pl.lit(False)), tmp_path / "none", 2)
     assert not (tmp_path / "none").exists()
-    with pytest.raises(OptionError, match="is no executor"):
-        evx.per_query({"q1": {"a": 1}}, run, ["mrr"], executor="threads")
+    for executor in ("threads", ThreadPoolExecutor):
+        with pytest.raises(OptionError, match="is no executor"):
+            evx.per_query({"q1": {"a": 1}}, run, ["mrr"], executor=executor)
     with pytest.raises(OptionError, match="not the path of a folder"):
         evx.per_query({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, ["mrr"])
 

@@ -160,8 +160,10 @@ def test_the_report_is_the_local_one(spark: Any, handbook: Path, tmp_path: Path)
     same(found.fetch("q18", "q07").run.sort("score"), found.fetch("q07", "q18").run.sort("score"))
     with pytest.raises(OptionError, match="no query 'q0'"):
         found.documents("q0", system="bm25")
-    with pytest.raises(OptionError, match=r"report.fetch\(query_id"):
-        _ = found.run
+    for what in ("qrels", "run"):
+        says = rf"^Spark keeps the {what} of this report: report.fetch\(query_id"
+        with pytest.raises(OptionError, match=says):
+            getattr(found, what)
     evf.write_report(found, tmp_path / "report.parquet")
     same(evf.read_report(tmp_path / "report.parquet").summary, local.summary)
 
@@ -196,6 +198,45 @@ def test_a_function_of_the_workers_holds_no_session(spark: Any) -> None:
     sent = cloudpickle.dumps(scoring(listed(FEW, None), Contract(), True))
     assert b"SparkSession" not in sent
     assert len(sent) < 100_000
+
+
+@pytest.fixture
+def large(spark: Any) -> Iterator[Any]:
+    """The session, with 64-bit lengths of strings between it and its workers."""
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    yield spark
+    spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
+
+
+def test_a_session_may_ask_for_large_strings(large: Any) -> None:
+    qrels, run = collection(2)
+    judged, lists = qrels_table(qrels), run_table(run)
+    report = evs.evaluate(there(large, judged), there(large, lists), FEW, buckets=30)
+    same(report.per_query, evf.per_query(judged, lists, FEW))
+    same(report.to_spark(), report.per_query)
+    same(evs.per_query(qrels, there(large, lists), FEW), report.per_query)
+    for runs in ({"a": lists, "b": lists}, SYSTEMS):
+        fused = here(evs.fuse(runs_there(large, runs), buckets=30), "query_id", "doc_id")
+        assert_frame_equal(fused, evf.fuse(runs).sort("query_id", "doc_id"), check_exact=True)
+    scored = evs.per_sample(there(large, SAMPLES), ["token_f1"])
+    assert_frame_equal(here(scored, "query_id"), evf.per_sample(SAMPLES, ["token_f1"]))
+
+
+def test_a_session_that_has_stopped_is_named(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, samples = there(spark, LISTS), there(spark, SAMPLES)
+    report = evs.evaluate(GRADES, run, ["map"])
+    # What `stop` leaves of a session.
+    monkeypatch.setattr(spark.sparkContext, "_jsc", None)
+    for work in (
+        lambda: evs.per_query(GRADES, run, ["map"]),
+        lambda: evs.evaluate(GRADES, run, ["map"]),
+        lambda: evs.fuse({"a": run}),
+        lambda: evs.compare(GRADES, {"a": run, "b": run}, ["map"]),
+        lambda: evs.per_sample(samples, ["token_f1"]),
+        lambda: report.documents("q1"),
+    ):
+        with pytest.raises(FrameError, match="the Spark session of this frame has stopped"):
+            work()
 
 
 QRELS = {"q1": {"a": 1}, "q2": {"b": 1}}

@@ -17,6 +17,7 @@ the same disk.
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import tempfile
@@ -29,7 +30,7 @@ from typing import Any
 import polars as pl
 
 from evalframe.errors import OptionError, whole_number
-from evalframe.executor.folders import Bucket, bucket, buckets_of
+from evalframe.executor.folders import Bucket, bucket, buckets_of, remove_left, writing_to
 from evalframe.executor.running import do_all, refuse_forks
 from evalframe.executor.work import Work
 from evalframe.frames import Duplicates
@@ -90,7 +91,8 @@ def per_query(
     results
         The folder that the buckets' values are written to, on a disk that the workers see. What is
         there of the same work is not done again. Without it, a folder beside the run, which is
-        removed in the end.
+        removed in the end. What a call that was killed leaves under a hidden name is removed by
+        another call a week later.
     retries
         How often a bucket is tried again after an error other than of the data.
     progress
@@ -108,7 +110,10 @@ def per_query(
     ------
     OptionError
         The executor forks, or `results` holds values of other work: of other qrels, metrics,
-        settings or versions. A bucket that has changed since is scored anew.
+        settings or versions. A bucket that has changed since is scored anew. Of calls that write
+        other values to one folder at the same time, those are refused whose values are gone.
+    OSError
+        Nothing can be written to `results`, or beside the run.
     EvalframeError
         A bucket failed, or the executor broke: the message names the bucket and its first query.
         The buckets that have not begun are not begun; what the others give is kept. Else what
@@ -190,6 +195,8 @@ def _scored(
     prepared = prepare(qrels, subtopics=any(reads_subtopics(one.reads) for one in asked))
     if prepared is not qrels:
         refuse_swapped(prepared, scan_kind(buckets[0].path, "run", check_plans=False))
+    # Files that do not go together are refused before anything is done.
+    scan_kind(run, "run", check_plans=False)
     judgements = judgements_of(prepared)
     with _folder_for(results, buckets) as place:
         work = Work.of(judgements, asked, contract, place)
@@ -210,13 +217,18 @@ def _folder_for(results: str | os.PathLike[str] | None, buckets: list[Bucket]) -
         run = buckets[0].path.parent
         if run in (place, *place.parents):
             raise OptionError(f"results={place}: this is the run's own folder; choose another")
-        if place.exists() and not place.is_dir():
-            raise OptionError(f"results={place}: there is a file of that name; choose a folder")
-        place.mkdir(parents=True, exist_ok=True)
+        with writing_to(place):
+            if place.exists() and not place.is_dir():
+                raise OptionError(f"results={place}: there is a file of that name; choose a folder")
+            place.mkdir(parents=True, exist_ok=True)
+        remove_left(place, ".*.parquet.", ".qrels-*.")
         yield place
         return
     folder = buckets[0].path.parent
-    place = Path(tempfile.mkdtemp(prefix=f".{folder.name}.values.", dir=folder.parent))
+    prefix = f".{folder.name}.values."
+    remove_left(folder.parent, glob.escape(prefix))
+    with writing_to(folder.parent):
+        place = Path(tempfile.mkdtemp(prefix=prefix, dir=folder.parent))
     try:
         yield place
     finally:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +19,14 @@ from evalframe.inputs import run_or_plan
 from evalframe.io.parquet import BUCKET, write_parquet
 from evalframe.io.reading import scan_kind
 
-__all__ = ["Bucket", "bucket", "buckets_of"]
+__all__ = ["Bucket", "bucket", "buckets_of", "remove_left", "writing_to"]
 
 FOOTER = 8
 """Bytes at the end of a Parquet file that say how long its description is."""
+A_WEEK = 7 * 24 * 60 * 60
+"""Seconds without a change after which a temporary folder is nobody's any more."""
+OWN = "[a-z0-9_]" * 8
+"""The end of a temporary folder's name, as a pattern."""
 
 
 def bucket(
@@ -146,6 +154,29 @@ def buckets_of(path: str | os.PathLike[str]) -> list[Bucket]:
     if not places:
         raise ReadError(f"{folder}: there is neither {BUCKET}=… nor a Parquet file in it")
     return sorted(map(Bucket.at, places), key=lambda one: (-one.size, one.name))
+
+
+def remove_left(folder: Path, *patterns: str) -> None:
+    """Remove temporary folders that calls left here when they were killed, a week ago or earlier.
+
+    The patterns are of their names, but for the end that makes each its own.
+    """
+    for pattern in patterns:
+        for left in folder.glob(f"{pattern}{OWN}"):
+            # Another call may remove it too.
+            with suppress(OSError):
+                if time.time() - left.lstat().st_mtime > A_WEEK:
+                    shutil.rmtree(left)
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """Say of a folder of results that takes nothing which it is, and how to name another."""
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.strerror or error} (results=… can name another folder)"
+        raise OSError(error.errno, why, str(folder)) from error
 
 
 def _description(file: Path, size: int) -> bytes:

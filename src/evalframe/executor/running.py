@@ -35,7 +35,8 @@ def do_all(
 
 def refuse_forks(executor: Executor | None) -> None:
     """Refuse processes that are forks of this one: Polars waits in them for ever."""
-    if executor is not None and not callable(getattr(executor, "submit", None)):
+    submit = None if isinstance(executor, type) else getattr(executor, "submit", None)
+    if executor is not None and not callable(submit):
         raise OptionError(
             f"executor={executor!r} is no executor: give one of concurrent.futures, such as "
             "ThreadPoolExecutor(2)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
+import json
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,9 +18,9 @@ from typing import Any
 import polars as pl
 
 from evalframe.errors import OptionError, ReadError
-from evalframe.executor.folders import Bucket
+from evalframe.executor.folders import Bucket, writing_to
 from evalframe.inputs import run_or_plan
-from evalframe.io.parquet import read_metadata, write_parquet
+from evalframe.io.parquet import KEY, read_metadata, write_parquet
 from evalframe.io.saving import beside
 from evalframe.scoring import Asked, Contract
 from evalframe.scoring.buckets import naming, score_bucket
@@ -59,7 +60,7 @@ class Work:
         digest = _digest(content.getvalue())
         kept = results / f".qrels-{digest}"
         if not kept.exists():
-            with beside(kept, overwrite=True) as part:
+            with writing_to(results), beside(kept, overwrite=True) as part:
                 part.write_bytes(content.getvalue())
         facts = {
             "evalframe": version("evalframe"),
@@ -75,12 +76,18 @@ class Work:
         return self.results / f"{bucket.name}.parquet"
 
     def values_of(self, bucket: Bucket) -> pl.DataFrame:
-        """The values of a bucket that is done; where their file is damaged, they are made anew."""
+        """The values of a bucket that is done; where their file is damaged, they are made anew.
+
+        Raises
+        ------
+        OptionError
+            Another call has written its own values in their place.
+        """
         try:
-            return _read(self.target(bucket))
+            return self._kept(bucket)
         except pl.exceptions.PolarsError:
             do(self, bucket)
-            return _read(self.target(bucket))
+            return self._kept(bucket)
 
     def is_done(self, bucket: Bucket) -> bool:
         """Whether the values of this bucket, as it is now, are there.
@@ -97,8 +104,27 @@ class Work:
             facts = read_metadata(target)
         except ReadError:
             return False
+        return self._are_of(bucket, facts)
+
+    def _kept(self, bucket: Bucket) -> pl.DataFrame:
+        """The values in a bucket's file, once its facts are those of this work."""
+        target = self.target(bucket)
+        # Read once: another call may put its own file here at any time.
+        content = target.read_bytes()
+        stamp = pl.read_parquet_metadata(io.BytesIO(content)).get(KEY, "{}")
+        if not self._are_of(bucket, json.loads(stamp)):
+            raise OptionError(
+                f"{target}: another call has written values of another run here meanwhile; give "
+                "each its own results folder"
+            )
+        return pl.read_parquet(content)
+
+    def _are_of(self, bucket: Bucket, facts: dict[str, Any]) -> bool:
+        """Whether the facts of a file are those of this bucket as it is now; refuse other work."""
         if facts.get("kind") != KIND:
-            raise OptionError(f"{target}: this file holds no values; choose another results folder")
+            raise OptionError(
+                f"{self.target(bucket)}: this file holds no values; choose another results folder"
+            )
         other = [name for name, fact in self.facts.items() if facts["work"].get(name) != fact]
         if other:
             raise OptionError(

@@ -58,7 +58,7 @@ def as_table(data: Any) -> Any:
 
 def _from_mapping(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str]) -> pl.DataFrame:
     if not data:
-        raise EmptyError(f"the {kind} are an empty dict")
+        raise EmptyError(f"an empty dict holds no {kind}")
     if _is_columns(data, kind, columns):
         return pl.DataFrame(dict(data), strict=False)
     if kind in NESTED:
@@ -85,7 +85,7 @@ def _is_columns(data: Mapping[Any, Any], kind: Kind, columns: Mapping[str, str])
 def _from_records(data: Iterable[Any], kind: Kind) -> pl.DataFrame:
     rows = [_record(row) for row in data]
     if not rows:
-        raise EmptyError(f"the {kind} are an empty list")
+        raise EmptyError(f"an empty list holds no {kind}")
     other = next((row for row in rows if not isinstance(row, Mapping)), None)
     if other is not None:
         raise FrameError(

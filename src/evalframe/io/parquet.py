@@ -45,6 +45,7 @@ from evalframe.io.saving import beside, folder_beside
 
 __all__ = [
     "BUCKET",
+    "KEY",
     "alike",
     "read_metadata",
     "refuse_other_kind",

@@ -57,7 +57,6 @@ DTYPES: dict[str, pl.DataType] = {
     "long": pl.Int64(),
     "float": pl.Float32(),
     "double": pl.Float64(),
-    "decimal": pl.Decimal(38, 0),
     "boolean": pl.Boolean(),
     "void": pl.Null(),
     "date": pl.Date(),
@@ -111,6 +110,8 @@ def dtype_of(spark_type: Any) -> pl.DataType:
         return pl.Map(dtype_of(spark_type.keyType), dtype_of(spark_type.valueType))
     if hasattr(spark_type, "fields"):
         return pl.Struct({field.name: dtype_of(field.dataType) for field in spark_type.fields})
+    if hasattr(spark_type, "scale"):
+        return pl.Decimal(spark_type.precision, spark_type.scale)
     return DTYPES.get(spark_type.typeName(), pl.Object())
 
 
@@ -198,8 +199,23 @@ def head_of(frame: Any, kind: Kind, duplicates: Duplicates = "error") -> pl.Data
 
 
 def local_frame(frame: Any) -> pl.DataFrame:
-    """All rows of a Spark frame, in memory."""
-    return pl.DataFrame(frame.toArrow())
+    """All rows of a Spark frame, in memory.
+
+    Raises
+    ------
+    FrameError
+        The frame's session has stopped.
+    """
+    try:
+        return pl.DataFrame(frame.toArrow())
+    except AttributeError as error:
+        # A classic session that has stopped has lost what it asks for anything.
+        context = getattr(frame.sparkSession, "_sc", None)
+        if context is None or context._jsc is not None:
+            raise
+        raise FrameError(
+            "the Spark session of this frame has stopped: make the frame again in one that runs"
+        ) from error
 
 
 def to_spark(frame: pl.DataFrame, session: Any) -> Any:

@@ -113,14 +113,14 @@ def _fusing(settings: dict[str, Any], in_column: bool) -> Callable[[pa.Table, pa
 
     def fuse_tables(sides: pa.Table, lists: pa.Table) -> pa.Table:
         if not lists.num_rows:
-            return as_table(pl.DataFrame(schema=dict.fromkeys(SCHEMA, pl.String)), SCHEMA)
+            return as_table(pl.DataFrame(schema=dict.fromkeys(SCHEMA, pl.String)), SCHEMA, lists)
         rows = frame_of(lists).drop(BUCKET)
         with naming(lambda: first_query(rows)):
             systems = frame_of(sides).select(pl.col(SYSTEMS).explode().alias("system"))
             together, other = _in_company(rows, systems)
             runs: Any = together if in_column else _by_system(together, systems)
             fused = collected(fuse_locally(runs, **settings), "run")
-            return as_table(fused.filter(pl.col("query_id") != other), SCHEMA)
+            return as_table(fused.filter(pl.col("query_id") != other), SCHEMA, lists)
 
     return fuse_tables
 

@@ -91,8 +91,8 @@ class SparkReport(ReportOfValues):
 
     def _where(self, what: str) -> str:
         return (
-            f"the {what} of this report stays in Spark: report.fetch(query_id, …) brings the rows "
-            "of some queries here"
+            f"Spark keeps the {what} of this report: report.fetch(query_id, …) brings the rows of "
+            "some queries here"
         )
 
 

@@ -6,6 +6,7 @@ A session cannot be sent to a worker, so nothing here holds one.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 SYSTEMS = "systems"
-ARROW = {"string": pa.string(), "double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_()}
+ARROW = {"double": pa.float64(), "bigint": pa.int64(), "boolean": pa.bool_()}
 
 RAISED = re.compile(r".*evalframe\.errors\.(\w+Error): (.*)", re.DOTALL)
 """The last error of a traceback: what stands above it is its cause."""
@@ -62,7 +63,7 @@ def scoring(
     def score_tables(qrels: pa.Table, run: pa.Table) -> pa.Table:
         judged, listed = frame_of(qrels), frame_of(run)
         with naming(lambda: first_query(judged, listed)):
-            values = as_table(_values(judged, listed, asked, contract, has_systems), schema)
+            values = as_table(_values(judged, listed, asked, contract, has_systems), schema, run)
             return values.rename_columns(places(len(schema)))
 
     return score_tables
@@ -93,11 +94,22 @@ def frame_of(table: pa.Table) -> pl.DataFrame:
     return pl.from_arrow(table, rechunk=False)  # type: ignore[return-value]
 
 
-def as_table(frame: pl.DataFrame, schema: Mapping[str, str]) -> pa.Table:
-    """The frame with these columns, as Spark reads it; what it lacks is null."""
+def as_table(frame: pl.DataFrame, schema: Mapping[str, str], given: pa.Table) -> pa.Table:
+    """The frame with these columns, as Spark takes it for the table given; what it lacks is null.
+
+    A session may ask for large strings (`spark.sql.execution.arrow.useLargeVarTypes`): it gives
+    them, and from PySpark 4.3 on wants them back.
+    """
+    large = pa.types.is_large_string(given.schema.field("query_id").type) and _pyspark() >= (4, 3)
+    arrow = {"string": pa.large_string() if large else pa.string(), **ARROW}
     lacking = [pl.lit(None).alias(name) for name in schema if name not in frame.columns]
     table = frame.with_columns(lacking).select(list(schema)).to_arrow()
-    return table.cast(pa.schema([(name, ARROW[dtype]) for name, dtype in schema.items()]))
+    return table.cast(pa.schema([(name, arrow[dtype]) for name, dtype in schema.items()]))
+
+
+def _pyspark() -> tuple[int, ...]:
+    """The version of PySpark that this worker was started by."""
+    return tuple(map(int, sys.modules["pyspark"].__version__.split(".")[:2]))
 
 
 def first_query(*frames: pl.DataFrame) -> str:
