@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, OptionError, ReadError, RowError
+from evalframe.inputs import run_or_plan
 from evalframe.io import (
     SkippedLinesWarning,
     read_qrels,
@@ -24,6 +26,7 @@ from evalframe.io import (
 )
 from evalframe.io.files import find
 from evalframe.io.trec import read_trec
+from evalframe.report import evaluate
 
 SPACES = "\t\n\x0b\x0c\r \x00"
 IDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=SPACES), min_size=1)
@@ -155,8 +158,7 @@ def test_grades_are_whole_only_if_all_are(tmp_path: Path) -> None:
     assert read_qrels(put(tmp_path, text)).schema["relevance"] == pl.Int64
     mixed = read_qrels(put(tmp_path, text + "q 0 e 0.5\n"))
     assert mixed["relevance"].to_list() == [1.0] * 9000 + [0.5]
-    with pytest.raises(pl.exceptions.PolarsError):
-        scan_qrels(put(tmp_path, text + "q 0 e 0.5\n")).collect()
+    assert scan_qrels(put(tmp_path, text + "q 0 e 0.5\n")).collect().equals(mixed)
 
 
 def test_ranks_are_kept_only_if_they_are_clean(tmp_path: Path) -> None:
@@ -430,3 +432,193 @@ def test_columns_by_position_are_taken_whatever_separates_them(tmp_path: Path, g
             read_run(path, columns=names | {"query_id": wrong})
         with pytest.raises(ColumnError, match=f"there is no column '{wrong}'"):
             scan_run(path, columns=names | {"query_id": wrong})
+
+
+MANY = "".join(f"q1 Q0 d{i} {i} {5000 - i}.5 t\n" for i in range(3000))
+MOVED = [
+    ("q1 Q0 d1 1 9.0 t\nq1 Q0 my doc 2 8.0 t\nq1 Q0 d3 3 7.0 t\n", [2]),
+    ("q1 Q0 New York 1 5.0 bm25\nq1 Q0 Los Angeles 2 4.0 bm25\n", [1, 2]),
+    ("q1 Q0 New York 1 5.0\nq1 Q0 Los Angeles 2 4.0\n", [1, 2]),
+    ("what is Q0 d1 1 5.0 t\n", [1]),
+    ("q1 Q0 d1 1 5.0 t\nq1 Q0 my doc 2 4.0\nq1 Q0 d3 3 3.0 t\n", [2]),
+    ("q1 Q0 d1 - 5.0 t\nq1 Q0 d2 - 4.0 t\nq1 Q0 my doc 2 3.0 t\n", [3]),
+    ("q1 Q0 d1 - 5.0 7\nq1 Q0 my doc 1.5 4.0\n", [2]),
+    (MANY + "q1 Q0 my doc 2 0.5 t\n", [3001]),
+    (MANY + "q1 Q0 my doc 2 0.5\n", [3001]),
+    (MANY + "q2 Q0 d 1 0.5 t more\nq2 Q0 e 2.5 0.5\n", [3002]),
+]
+
+
+@pytest.mark.parametrize(("text", "lines"), MOVED)
+def test_a_word_that_has_moved_is_refused_by_whoever_reads(
+    tmp_path: Path, text: str, lines: list[int]
+) -> None:
+    """An id in two words makes neither its half an id nor a rank a score, be ranks read or not."""
+    path = put(tmp_path, text)
+    with pytest.raises(ReadError, match=f"{len(lines)} lines? do(es)? not fit") as read:
+        read_run(path)
+    assert re.findall(r", line (\d+): ", str(read.value)) == [str(line) for line in lines]
+    with pytest.raises(ReadError) as evaluated:
+        evaluate({"q1": {"d1": 1}}, path, ["mrr"])
+    assert str(evaluated.value) == str(read.value)
+    with pytest.raises(ReadError, match=f", line {lines[0]}: "):
+        collect(scan_run(path))
+
+
+@pytest.mark.parametrize("rank", ["0.5", "-", "x", "nan"])
+@pytest.mark.parametrize("tag", ["t", "-1x"])
+@pytest.mark.parametrize("gap", [" ", "\t", "  "])
+def test_ranks_that_are_none_are_left_out(tmp_path: Path, rank: str, tag: str, gap: str) -> None:
+    path = put(tmp_path, f"q Q0 d {rank} 2 {tag}\nq Q0 e {rank} 1 {tag}\n".replace(" ", gap))
+    rows = [("q", "d", 2.0), ("q", "e", 1.0)]
+    assert read_run(path).rows() == rows
+    assert scan_run(path).collect().rows() == rows
+    assert run_or_plan(path).rows() == rows
+
+
+def test_ranks_without_scores_are_read_by_those_who_want_no_ranks(tmp_path: Path) -> None:
+    path = put(tmp_path, "q d1 1\nq d2 2\n")
+    assert evaluate({"q": {"d2": 1}}, path, ["mrr"]).metrics == {"mrr": 0.5}
+
+
+@pytest.mark.parametrize("second", ["Q0", "0", "1", "Q1", "STANDARD"])
+def test_runs_without_a_tag_have_numbers_for_ids(tmp_path: Path, second: str) -> None:
+    """What stands in the second column of every line is no id, and ranks count up."""
+    lines = [f"{i // 2} {second} {101 + i} {i % 2 + 1} {9.5 - i}\n" for i in range(4)]
+    rows = [("0", "101", 9.5, 1), ("0", "102", 8.5, 2), ("1", "103", 7.5, 1), ("1", "104", 6.5, 2)]
+    path = put(tmp_path, "".join(lines))
+    assert read_run(path).rows() == rows
+    assert scan_run(path).collect().rows() == rows
+    assert run_or_plan(path).rows() == [row[:3] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 Q0 1\n", "1 Q0 0.5\n", "1 Q0 1 0.5\n", "1 Q0 101 1 t\n", "1 1 1 1 1\n"],
+)
+def test_q0_is_no_document(tmp_path: Path, text: str) -> None:
+    path = put(tmp_path, text)
+    for read in (read_run, scan_run, run_or_plan):
+        with pytest.raises(ReadError, match="it is not clear which is which"):
+            read(path)
+
+
+def test_a_run_without_q0_may_have_a_number_for_a_tag(tmp_path: Path) -> None:
+    path = put(tmp_path, "q d1 1 3 7\nq d2 2 2 7\n")
+    assert read_run(path, system=True).rows() == [
+        ("7", "q", "d1", 3.0, 1),
+        ("7", "q", "d2", 2.0, 2),
+    ]
+
+
+@pytest.mark.parametrize("gap", [" ", "\t"])
+@pytest.mark.parametrize(
+    "odd",
+    ["q2  Q0 d 1 2.0 t", " q2 Q0 d 1 2.0 t", "q2 Q0 d 1 2.0 t ", "q2 Q0 d 1 2.0", "q2 Q0 d 1.5 2 t",
+     "q2 Q0 d - 2.0 t", "q2 Q0 d 1 2.0 t more words"],
+)  # fmt: skip
+def test_a_plan_reads_what_the_reader_reads(tmp_path: Path, odd: str, gap: str) -> None:
+    """Also a line far below the first ones that is not as they are."""
+    path = put(tmp_path, (MANY + odd + "\n").replace(" ", gap))
+    frame = read_run(path)
+    assert frame.rows()[-1][:3] == ("q2", "d", 2.0)
+    assert scan_run(path).collect().equals(frame)
+    assert scan_run(path, on_bad_line="skip").collect().equals(frame)
+
+
+def test_a_plan_of_a_compressed_file_says_who_may_read_it(tmp_path: Path) -> None:
+    path = put(tmp_path, gzip.compress((MANY + "q2 Q0 d 1.5 2.0 t\n").encode()), "run.gz")
+    assert read_run(path).height == 3001
+    with pytest.raises(ReadError, match=r"line 3001 \(which read_run may take\): .*: q2 Q0 d 1\.5"):
+        collect(scan_run(path))
+
+
+@pytest.mark.parametrize("tag", ["t", "7"])
+@pytest.mark.parametrize("gap", ["\t", "\t ", " \t "])
+@pytest.mark.parametrize(
+    ("kind", "column"), [("run", 0), ("run", 2), ("qrels", 0), ("qrels", 1), ("qrels", 2)]
+)
+def test_an_empty_cell_is_no_id(tmp_path: Path, kind: str, column: int, gap: str, tag: str) -> None:
+    """Nor do the columns behind it move into its place, however the tabs are padded."""
+    read, scan = (read_run, scan_run) if kind == "run" else (read_qrels, scan_qrels)
+    words = ["q", "Q0", "d", "3", "4", tag] if kind == "run" else ["q", "0", "d", "1"]
+    good = [gap.join([*words[:2], f"d{i}", *words[3:]]) for i in range(3)]
+    bad = gap.join("" if at == column else word for at, word in enumerate(words))
+    path = put(tmp_path, "\n".join([*good, bad]) + "\n")
+    with pytest.raises(ReadError, match=r"1 line does not fit(.|\n)*, line 4: "):
+        read(path)
+    with pytest.raises(ReadError, match=", line 4: "):
+        collect(scan(path))
+
+
+@pytest.mark.parametrize("gap", ["\t", "\t ", " \t "])
+def test_a_file_of_empty_doc_ids_is_not_clear(tmp_path: Path, gap: str) -> None:
+    with pytest.raises(ReadError, match="five columns, and it is not clear"):
+        read_run(put(tmp_path, "q_Q0__2_4.0_t\n".replace("_", gap)))
+    with pytest.raises(ReadError, match="three columns, and it is not clear"):
+        read_qrels(put(tmp_path, "q_0__1\n".replace("_", gap)))
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "  "])
+@pytest.mark.parametrize("packed", [False, True])
+def test_files_put_one_behind_the_other_keep_no_byte_order_mark(
+    tmp_path: Path, gap: str, packed: bool
+) -> None:
+    text = "".join(f"\ufeffq{i} Q0 d 1 2.5 t\n" for i in range(3)).replace(" ", gap).encode()
+    path = put(tmp_path, gzip.compress(text) if packed else text)
+    rows = [(f"q{i}", "d", 2.5, 1) for i in range(3)]
+    assert read_run(path).rows() == rows
+    assert scan_run(path).collect().rows() == rows
+    assert run_or_plan(path).rows() == [row[:3] for row in rows]
+
+
+def odd_line(at: int, way: str, tag: str) -> tuple[str, tuple[str, str, float]]:
+    """A line of a run as people write them, and what is meant by it."""
+    doc = {"two": f"my {at}d", "two, no tag": f"my {at}d", "three": f"my own {at}d"}.get(
+        way, f"d{at}"
+    )
+    rank = {"float": "1.5", "dash": "-"}.get(way, "1")
+    score = "high" if way == "word" else f"{at}" if at % 2 else f"{at}.5"
+    words = [f"q{at}", "Q0", doc, rank, score, tag]
+    words = words[: {"no tag": 5, "two, no tag": 5, "short": 3}.get(way, 6)]
+    words += ["more", "words"] if way == "spare" else []
+    line = "  ".join(words) if way == "double" else " ".join(words)
+    return line.join([" ", " "]) if way == "edges" else line, (f"q{at}", doc, at + (at + 1) % 2 / 2)
+
+
+FINE = ["clean", "double", "edges", "spare", "no tag"]
+UNRANKED = ["clean", "float", "dash"]
+WRONG = ["two", "two, no tag", "three", "word", "short"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    ways=st.lists(st.sampled_from([*FINE, *UNRANKED, *WRONG]), min_size=1, max_size=6)
+    | st.lists(st.sampled_from(FINE), min_size=1, max_size=6)
+    | st.lists(st.sampled_from(UNRANKED), min_size=1, max_size=6),
+    far=st.booleans(),
+    tag=st.sampled_from(["t", "7"]),
+    gap=st.sampled_from([" ", "\t"]),
+)
+def test_a_run_is_read_as_it_is_meant_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, ways: list[str], far: bool, tag: str, gap: str
+) -> None:
+    """By every road alike: whole, without ranks, as a plan; in small files and far down."""
+    above = ["clean"] * (400 if far else len(ways) + 1)
+    made = [odd_line(at, way, tag) for at, way in enumerate([*above, *ways])]
+    text = "".join(line + "\n" for line, _ in made).replace(" ", gap)
+    path = put(tmp_path_factory.mktemp("odd"), text)
+    meant = sorted(row for _, row in made)
+
+    def rows(read: Callable[[Path], pl.DataFrame]) -> list[tuple[str, str, float]] | None:
+        try:
+            return sorted(read(path).select("query_id", "doc_id", "score").rows())
+        except ReadError:
+            return None
+
+    found = rows(read_run)
+    assert found in (None, meant)
+    assert rows(lambda path: collect(scan_run(path))) == found
+    assert rows(run_or_plan) in (found, meant)
+    if set(ways) <= {*FINE} or set(ways) <= {*UNRANKED}:
+        assert found == meant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,14 @@ from dataclasses import dataclass
 from evalframe.columns import Kind
 from evalframe.errors import ReadError
 
-__all__ = ["Positions", "is_number", "is_whole", "positions"]
+__all__ = ["ITERATION", "Positions", "is_number", "is_whole", "positions"]
 
 QRELS = ("query_id", "", "doc_id", "relevance")
 BY_SUBTOPIC = ("query_id", "subtopic", "doc_id", "relevance")
 RUN = ("query_id", "", "doc_id", "rank", "score", "system")
+TAGGED = ("query_id", "doc_id", "rank", "score", "system")
+ITERATION = "[Qq]?0"
+"""What stands in the second column of TREC files that nobody reads."""
 WORDS = {1: "one column", 2: "two columns", 3: "three columns", 4: "four columns",
          5: "five columns", 6: "six columns"}  # fmt: skip
 
@@ -26,9 +30,9 @@ class Positions:
     whole: bool
     """Whether the grades of the sample are whole numbers."""
     ranked: bool
-    """Whether the rank column of the sample holds whole numbers."""
+    """Whether the rank column is one of whole numbers: a line with another word there is bad."""
     trailing: bool
-    """Whether further words may follow on a line (six-column runs)."""
+    """Whether further words may follow on a line (six-column runs, where ranks tell of moves)."""
 
 
 def positions(
@@ -50,11 +54,14 @@ def positions(
     names = _qrels(usual, width, path) if kind == "qrels" else _run(usual, width, path)
     if subtopics:
         names = _by_subtopic(names, path, rows)
+    ranked = "rank" in names and (
+        width != len(names) or any(is_whole(row[names.index("rank")]) for row in usual)
+    )
     return Positions(
         names=names,
         whole="relevance" in names and _whole_numbers(usual, names.index("relevance")),
-        ranked="rank" in names and _all(is_whole, usual, names.index("rank")),
-        trailing=kind == "run" and len(names) == 6,
+        ranked=ranked,
+        trailing=ranked and len(names) == 6,
     )
 
 
@@ -76,7 +83,7 @@ def is_number(text: str) -> bool:
 def _qrels(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
     if width == 4 and _most(is_number, rows, 3):
         return QRELS
-    if width == 3 and _all(is_number, rows, 2):
+    if width == 3 and _all(is_number, rows, 2) and not _all(_is_iteration, rows, 1):
         return ("query_id", "doc_id", "relevance")
     if width in (6, 7) and _most(is_number, rows, 4):
         raise ReadError(
@@ -100,22 +107,46 @@ def _by_subtopic(
 def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...]:
     if width >= 6 and _most(is_number, rows, 4):
         return RUN
-    if width == 5 and _all(is_number, rows, 4) and not _all(is_number, rows, 2):
-        return RUN[:5]
-    if width == 5 and _all(is_whole, rows, 2) and _all(is_number, rows, 3):
-        return ("query_id", "doc_id", "rank", "score", "system")
-    if width == 4 and _counts_up(rows, 2) and _all(is_number, rows, 3):
+    if width == 5 and (names := _five(rows)):
+        return names
+    without = not _all(_is_iteration, rows, 1)
+    if width == 4 and without and _counts_up(rows, 2) and _all(is_number, rows, 3):
         return ("query_id", "doc_id", "rank", "score")
     if width == 4 and _all(is_whole, rows, 3):
         raise ReadError(
             f"{path}: four columns: these are qrels; a run has six. "
             f"Read them with read_qrels. {_shown(rows)}"
         )
-    if width == 3 and _counts_up(rows, 2):
+    if width == 3 and without and _counts_up(rows, 2):
         return ("query_id", "doc_id", "rank")
-    if width == 3 and _all(is_number, rows, 2) and not _all(is_whole, rows, 2):
+    scores = _all(is_number, rows, 2) and not _all(is_whole, rows, 2)
+    if width == 3 and without and scores:
         return ("query_id", "doc_id", "score")
     raise _unclear(path, width, rows, "a run has six: query_id, Q0, doc_id, rank, score, tag")
+
+
+def _five(rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The columns of a run without a tag, or of one without Q0, or none if both may be meant."""
+    if _all(is_number, rows, 4) and not _all(is_number, rows, 2):
+        return RUN[:5]
+    tagged = _all(is_whole, rows, 2) and _all(is_number, rows, 3)
+    untagged = _all(is_whole, rows, 3) and _all(is_number, rows, 4)
+    if _all(_is_iteration, rows, 1):
+        tagged = False
+    elif tagged and untagged:
+        untagged = _counts_up(rows, 3) and _is_constant(rows, 1)
+        tagged = _counts_up(rows, 2) and _is_constant(rows, 4)
+    if tagged != untagged:
+        return TAGGED if tagged else RUN[:5]
+    return ()
+
+
+def _is_iteration(word: str) -> bool:
+    return bool(re.fullmatch(ITERATION, word))
+
+
+def _is_constant(rows: Sequence[Sequence[str]], index: int) -> bool:
+    return len({row[index] for row in rows}) == 1
 
 
 def _all(holds: Callable[[str], bool], rows: Sequence[Sequence[str]], index: int) -> bool:

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from evalframe.errors import ColumnError, ReadError
 from evalframe.io.files import Source
 from evalframe.io.lines import cut
-from evalframe.io.positions import Positions, is_number, is_whole, positions
+from evalframe.io.positions import ITERATION, Positions, is_number, is_whole, positions
 
 __all__ = ["Separation", "are_trec", "separation"]
 
 BLANKS = " \t\r\x0b\x0c"
-ITERATION = re.compile("[Qq]?0")
-"""What stands in the second column of TREC files that nobody reads."""
 BY_POSITION = re.compile("column_([0-9]+)")
 
 
@@ -122,7 +120,7 @@ def _is_trec(kind: str, words: Sequence[str]) -> bool:
     number_at = 3 if kind == "qrels" else 4
     return (
         len(words) > number_at
-        and bool(ITERATION.fullmatch(words[1]))
+        and bool(re.fullmatch(ITERATION, words[1]))
         and is_number(words[number_at])
     )
 
@@ -146,9 +144,10 @@ def _named(
             )
         names[int(match.group(1))] = column
     found = {column: [row[at] for row in usual] for at, column in enumerate(names) if column}
+    ranked = any(map(is_whole, found.get("rank", [""])))
     return Positions(
         names=tuple(names),
         whole=all(map(is_whole, found.get("relevance", [""]))),
-        ranked=all(map(is_whole, found.get("rank", [""]))),
-        trailing=kind == "run" and width >= 6,
+        ranked=ranked,
+        trailing=ranked and width >= 6,
     )
