@@ -393,3 +393,11 @@ def test_a_lazy_plan_fails_rather_than_give_wrong_rows(tmp_path: Path) -> None:
         path.write_bytes(FILES[name][1]())
         with pytest.raises(pl.exceptions.PolarsError):
             ef.scan_run(path).collect()
+
+
+def test_a_file_of_single_words_is_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("one\ntwo\n")
+    for read in (evf.read_run, evf.scan_run, evf.read_qrels):
+        with pytest.raises(ReadError, match="words.txt"):
+            read(path)

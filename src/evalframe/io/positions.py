@@ -109,7 +109,7 @@ def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...
         return RUN
     if width == 5 and (names := _five(rows)):
         return names
-    without = not _all(_is_iteration, rows, 1)
+    without = width in (3, 4) and not _all(_is_iteration, rows, 1)
     if width == 4 and without and _counts_up(rows, 2) and _all(is_number, rows, 3):
         return ("query_id", "doc_id", "rank", "score")
     if width == 4 and _all(is_whole, rows, 3):
@@ -119,8 +119,7 @@ def _run(rows: Sequence[Sequence[str]], width: int, path: str) -> tuple[str, ...
         )
     if width == 3 and without and _counts_up(rows, 2):
         return ("query_id", "doc_id", "rank")
-    scores = _all(is_number, rows, 2) and not _all(is_whole, rows, 2)
-    if width == 3 and without and scores:
+    if width == 3 and without and _all(is_number, rows, 2) and not _all(is_whole, rows, 2):
         return ("query_id", "doc_id", "score")
     raise _unclear(path, width, rows, "a run has six: query_id, Q0, doc_id, rank, score, tag")
 
