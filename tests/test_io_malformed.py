@@ -399,5 +399,5 @@ def test_a_file_of_single_words_is_no_run(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("one\ntwo\n")
     for read in (evf.read_run, evf.scan_run, evf.read_qrels):
-        with pytest.raises(ReadError, match="words.txt"):
+        with pytest.raises(ReadError, match=r"words\.txt"):
             read(path)
