@@ -195,3 +195,13 @@ def test_counting_is_weighed_by_the_length_of_each_list(length: int, pays: bool)
     matched = pl.DataFrame({"block": [0, 0, 0, 0, 0, 1, 2, 3, 4]}, schema={"block": pl.UInt32})
     groups = pl.DataFrame({"n_retrieved": [length, 1, 1, 1, 1]}, schema={"n_retrieved": pl.UInt32})
     assert matching.counting_pays(matched, groups) == pays
+
+
+@pytest.mark.parametrize("n_judged", [1, 300, 5000])
+def test_every_judged_document_is_let_through_and_few_others_are(n_judged: int) -> None:
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": [f"d{i}" for i in range(n_judged)]})
+    lookup = evf.prepare(qrels.with_columns(relevance=1)).lookup
+    others = pl.DataFrame({"doc_id": [f"x{i}" for i in range(100_000)]})
+    may_hold = lookup.may_hold(pl.col("doc_id"))
+    assert qrels.select(may_hold.all()).item()
+    assert others.select(may_hold.mean()).item() < 0.02

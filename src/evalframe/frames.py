@@ -8,6 +8,7 @@ again. Eager in gives eager out, lazy in gives lazy out; the input itself is nev
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Literal, TypeVar
 
 import polars as pl
@@ -179,7 +180,9 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
     strict = _strict_columns(shape)
     bad = {c: _unusable(c, dtype) for c, dtype in frame.schema.items() if c in strict}
     counts = {c: frame.get_column(c).null_count() for c in bad}
-    floats = {c: bad[c].sum() for c in bad if frame.get_column(c).dtype.is_float()}
+    sums = {c: frame.get_column(c).sum() for c in bad if frame.schema[c].is_float()}
+    # What is no number leaves none as its sum, which is sooner found than counted.
+    floats = {c: bad[c].sum() for c, total in sums.items() if not isfinite(total)}
     if floats:
         counts |= frame.select(**floats).row(0, named=True)
     wrong = {column: count for column, count in counts.items() if count}

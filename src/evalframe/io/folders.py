@@ -77,8 +77,10 @@ def with_folders(
     ColumnError
         A column of the file itself says something else; a plan fails when it runs.
     """
+    if not values:
+        return frame
     names = {name: column for column, name in columns.items()}
-    schema: pl.Schema = frame.collect_schema() if values else pl.Schema()
+    schema: pl.Schema = frame.collect_schema()
     said = {key: pl.lit(value, pl.String) for key, value in values.items()}
     for key in values.keys() & {*schema}:
         differs = is_not(key, schema[key], values[key])

@@ -17,7 +17,7 @@ from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
 from evalframe.frames import pair_hash
 from evalframe.ranking.packing import ranked_by_steps
-from evalframe.ranking.prepared import SEED, Lookup, PreparedQrels
+from evalframe.ranking.prepared import Lookup, PreparedQrels
 from evalframe.ranking.ties import TieRule, Ties, levels_of, settle_ties
 
 __all__ = [
@@ -124,43 +124,42 @@ def _engine(run: pl.DataFrame) -> Engine:
 def match(lookup: Lookup, rows: pl.LazyFrame, *, by_hash: bool) -> pl.LazyFrame:
     """Rows of a run that are judged, with their `pair`; a hash lets few others reach the join."""
     if by_hash:
-        rows = rows.filter(pl.col("doc_id").hash(SEED).is_in(lookup.doc_hashes))
+        rows = rows.filter(lookup.may_hold(pl.col("doc_id")))
     return rows.join(lookup.pairs.lazy(), on=["query_id", "doc_id"])
 
 
 def _filter_pays(lookup: Lookup, run: pl.DataFrame) -> bool:
     if run.height < max(SMALL, ROWS_PER_JUDGEMENT * lookup.pairs.height):
         return False
-    passing = run["doc_id"].head(PROBE).hash(SEED).is_in(lookup.doc_hashes)
-    return bool(passing.sum() < FEW_PASS * passing.len())
+    passing = run.head(PROBE).select(lookup.may_hold(pl.col("doc_id")).mean()).item()
+    return bool(passing < FEW_PASS)
 
 
 def place_ordered(
     lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule
 ) -> Found | None:
     """Rank by position; None where the run turns out not to be in order."""
-    score = pl.col("score")
     border = pl.any_horizontal(pl.col(key).ne_missing(pl.col(key).shift(1)) for key in keys)
     rows = run.lazy()
     by_doc = _filter_pays(lookup, run)
-    matched, starts, rises, *levels = collect_all(
+    matched, starts, not_falling, *levels = collect_all(
         [
             _match_by_doc(lookup, run) if by_doc else _match_by_pair(lookup, run),
             rows.select(pl.arg_where(border)),
-            rows.select(pl.arg_where(score > score.shift(1))),
             *levels_of(run),
         ],
         "in-memory" if run.height < SMALL_IN_ORDER else "streaming",
     )
     start = starts.to_series()
-    groups = run[keys][start]
-    if not _all_in(rises.to_series(), start) or groups.is_duplicated().any():
+    groups, score = run[keys][start], run["score"]
+    inside = _without(not_falling.to_series(), start)
+    if (score[inside] > score[inside - 1]).any() or groups.is_duplicated().any():
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.hstack([(end - start).cast(pl.UInt32).alias("n_retrieved")])
     true = matched.lazy() if by_doc else _verified(lookup, run, matched.lazy())
     placed = _places(run, true, start, end)
-    ranked = settle_ties(run, placed, levels, rule)
+    ranked = settle_ties(run, placed, inside, levels, rule)
     return Found(groups, ranked[["pair", "block", "rank", "score"]])
 
 
@@ -185,9 +184,9 @@ def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.La
     )
 
 
-def _all_in(rises: pl.Series, start: pl.Series) -> bool:
-    """Whether scores rise only where a query's block starts: no row is new beside the starts."""
-    return rises.len() <= start.len() and pl.concat([start, rises]).n_unique() == start.len()
+def _without(rows: pl.Series, start: pl.Series) -> pl.Series:
+    """The rows at which no block starts."""
+    return rows.filter(~rows.is_in(start.implode()))
 
 
 def _places(

@@ -18,6 +18,10 @@ __all__ = ["SEED", "Lookup", "PreparedQrels", "prepare"]
 
 SEED = 0x5BD1E995
 """Seed of the hash by which documents are looked up; both sides of a match use it."""
+SPARSE = 128
+"""Places in the list of marks for each judgement: so few other documents reach the join."""
+LEAST_BITS, MOST_BITS = 16, 26
+"""Bits of a hash that are such a place: the list is 8 kB to 8 MB long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +37,22 @@ class Lookup:
     @functools.cached_property
     def hashed(self) -> pl.DataFrame:
         """`pair` and the hash of its query_id and doc_id."""
-        return self.pairs.select("pair", hash=pair_hash(["query_id", "doc_id"]))
+        ids = self.pairs.select(hash=pair_hash(["query_id", "doc_id"]))
+        return self.pairs[["pair"]].hstack(ids)
 
     @functools.cached_property
-    def doc_hashes(self) -> pl.Series:
-        """The hashes of the documents, as one list to look up in."""
-        return self.pairs.select(pl.col("doc_id").hash(SEED).unique()).to_series().implode()
+    def marks(self) -> pl.Series:
+        """For each end that a document's hash may have, whether a judged one's has it.
+
+        A place in this list is found three times as fast as a hash in a set.
+        """
+        size = 1 << min(max(LEAST_BITS, (SPARSE * self.pairs.height).bit_length()), MOST_BITS)
+        ends = self.pairs["doc_id"].hash(SEED) & (size - 1)
+        return pl.repeat(False, size, dtype=pl.Boolean, eager=True).scatter(ends, True)
+
+    def may_hold(self, doc_ids: pl.Expr) -> pl.Expr:
+        """Whether documents may be judged ones: all that are, and a few others."""
+        return pl.lit(self.marks).gather(doc_ids.hash(SEED) & (self.marks.len() - 1))
 
     def of(self, queries: pl.DataFrame) -> Lookup:
         """What is judged for these queries only."""
@@ -82,9 +96,10 @@ class PreparedQrels:
 
         A query that has none keeps one judgement, so that it stays a query.
         """
-        positive = self.checked.filter(pl.col("relevance") > 0)
-        if positive.height == self.checked.height:
+        is_positive = self.checked["relevance"] > 0
+        if is_positive.all():
             return self
+        positive = self.checked.filter(is_positive)
         if positive["query_id"].n_unique() < self.checked["query_id"].n_unique():
             others = self.checked.join(positive, on="query_id", how="anti")
             one_each = others.sort("query_id", "doc_id").unique("query_id", keep="first")

@@ -61,21 +61,29 @@ class TieRule:
 
 
 def levels_of(run: pl.DataFrame) -> list[pl.LazyFrame]:
-    """Plans of what tells how far the ties of a row reach; `settle_ties` takes what they give.
+    """Plans of what tells how far the ties of a row reach, for `settle_ties`.
 
-    Where ties are rare: the rows whose score is that of the row before. Where they are many: the
-    number of each row's level of equal scores, and the first row of each level.
+    The first gives the rows whose score does not fall: it is that of the row before, or above it.
+    Where there are many, two more give the number of each row's level of equal scores, and the
+    first row of each level.
     """
     rows, score = run.lazy(), pl.col("score")
     head = run["score"].head(PROBE)
     if (head.slice(1) == head.head(-1)).sum() < MANY_TIES * head.len():
-        return [rows.select(repeat=pl.arg_where(score == score.shift(1)))]
-    first = pl.arg_where(score.ne_missing(score.shift(1)))
-    return [rows.select(level=score.rle_id()), rows.select(first=first)]
+        return [rows.select(pl.arg_where(score >= score.shift(1)))]
+    return [
+        rows.select(pl.arg_where(score > score.shift(1))),
+        rows.select(level=score.rle_id()),
+        rows.select(first=pl.arg_where(score.ne_missing(score.shift(1)))),
+    ]
 
 
 def settle_ties(
-    run: pl.DataFrame, matched: pl.DataFrame, levels: list[pl.DataFrame], rule: TieRule
+    run: pl.DataFrame,
+    matched: pl.DataFrame,
+    repeats: pl.Series,
+    levels: list[pl.DataFrame],
+    rule: TieRule,
 ) -> pl.DataFrame:
     """Correct the ranks of matched rows that share their score with a neighbour.
 
@@ -86,23 +94,24 @@ def settle_ties(
     matched
         `row` in the run, ascending, `start` and `end` of the row's block, and `rank`, the place in
         the block.
-    levels
-        What the plans of `levels_of` give for this run.
+    repeats, levels
+        What the first plan of `levels_of` gives within blocks, and what the others give.
 
     Returns
     -------
     pl.DataFrame
         `matched` in its order, with `rank` corrected.
     """
-    if rule.column == "row" or matched.height == 0:
+    no_ties = not levels and repeats.len() == 0
+    if no_ties or rule.column == "row" or matched.height == 0:
         return matched
     rows = matched.with_row_index("at")
-    reach = _by_repeats(rows, *levels) if len(levels) == 1 else _by_levels(rows, run, *levels)
+    reach = _by_levels(rows, run, *levels) if levels else _by_repeats(rows, repeats)
     tied = reach.filter(pl.col("hi") - pl.col("lo") > 1)
     if tied.height == 0:
         return matched
-    width = tied.select((pl.col("hi") - pl.col("lo")).cast(pl.UInt64).sum()).item()
-    by_comparing = width <= COMPARISONS_PER_ROW * run.height
+    width = (tied["hi"] - tied["lo"]).cast(pl.UInt64)
+    by_comparing = width.sum() <= COMPARISONS_PER_ROW * run.height
     above = (_by_comparing if by_comparing else _by_sorting)(run[rule.column], tied, rule)
     rank = tied["lo"] - tied["start"] + 1 + above
     return matched.with_columns(matched["rank"].scatter(tied["at"], rank))
@@ -124,18 +133,18 @@ def _by_levels(
     )
 
 
-def _by_repeats(rows: pl.DataFrame, repeat: pl.DataFrame) -> pl.DataFrame:
+def _by_repeats(rows: pl.DataFrame, repeats: pl.Series) -> pl.DataFrame:
     """The same of the rows that are tied, from the rows whose score is that of the row before."""
-    repeats, row = repeat.to_series(), pl.col("row")
-    if repeats.len() == 0:
-        return rows.clear().with_columns(lo="row", hi="row")
+    row = pl.col("row")
     nearest = pl.lit(repeats).search_sorted(row, side="left").clip(upper_bound=repeats.len() - 1)
     near = rows.with_columns(near=nearest).filter(
         (pl.lit(repeats).gather(pl.col("near")) - row).is_between(0, 1)
     )
     if near.height == 0:
         return near.with_columns(lo="row", hi="row")
-    runs = repeat.with_columns(starts=pl.col("repeat").diff().ne_missing(1))
+    runs = pl.DataFrame({"repeat": repeats}).with_columns(
+        starts=pl.col("repeat").diff().ne_missing(1)
+    )
     plateau = pl.lit(runs.select(pl.col("starts").cum_sum() - 1).to_series()).gather(pl.col("near"))
     bounds = runs.select(
         first=pl.col("repeat").filter("starts"),
@@ -152,15 +161,15 @@ def _by_repeats(rows: pl.DataFrame, repeat: pl.DataFrame) -> pl.DataFrame:
 
 def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:
     """How many rows of its plateau stand above each tied row."""
-    end = tied.select((pl.col("hi") - pl.col("lo")).cum_sum().cast(pl.UInt32)).to_series()
+    end = (tied["hi"] - tied["lo"]).cum_sum()
     if end[-1] * WORTH_ONE_CHUNK > key.len():
         key = key.rechunk()
     pairs = tied.select(
-        own=pl.lit(key.gather(tied["row"])), other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)
+        own=pl.lit(key[tied["row"]]), other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)
     ).explode("other")
     above = rule.above(pl.lit(key).gather(pl.col("other")), pl.col("own"))
-    so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series().gather(end - 1)
-    return so_far - so_far.shift(1, fill_value=0)
+    so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series()[end - 1]
+    return so_far - pl.concat([pl.Series([0], dtype=so_far.dtype), so_far.head(-1)])
 
 
 def _by_sorting(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Series:

@@ -29,7 +29,10 @@ from evalframe.scoring import (
 
 __all__ = ["evaluate"]
 
-PATH = (str, os.PathLike)
+FREE = (str, os.PathLike, pl.DataFrame)
+"""What may be read by any thread. Of other things, some belong to the one that made them, and some
+are busy with one question at a time.
+"""
 
 
 def evaluate(
@@ -95,12 +98,11 @@ def evaluate(
     asked = listed(metrics, rel)
     read_run = functools.partial(run_or_plan, run, duplicates=duplicates, ranks=ties == "given")
     subtopics = any(reads_subtopics(one.reads) for one in asked)
-    if isinstance(qrels, PATH) and isinstance(run, PATH):
+    if isinstance(qrels, FREE) and isinstance(run, FREE):
         prepared, read = both(
             lambda: make_ready(prepare(qrels, subtopics=subtopics), asked, contract), read_run
         )
     else:
-        # What is no file may belong to this thread, or be busy with one question at a time.
         prepared, read = prepare(qrels, subtopics=subtopics), read_run()
     if prepared is not qrels:
         refuse_swapped(prepared, read)
