@@ -185,7 +185,9 @@ def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.La
 
 
 def _without(rows: pl.Series, start: pl.Series) -> pl.Series:
-    """The rows at which no block starts."""
+    """The rows at which no block starts: often there are none."""
+    if pl.concat([start, rows]).n_unique() == start.len():
+        return rows.head(0)
     return rows.filter(~rows.is_in(start.implode()))
 
 
