@@ -7,8 +7,10 @@ import polars as pl
 import pytest
 
 import evalframe as evf
+from evalframe import hashes
 from evalframe.errors import ColumnError, EmptyError, EvalframeError, RowError
 from evalframe.frames import conform, to_polars
+from evalframe.hashes import all_differ
 
 RUN = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "score": [2.0, 1.0]})
 QRELS = pl.DataFrame({"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1, 0]})
@@ -198,3 +200,23 @@ def test_pandas_columns_that_stand_twice_are_named() -> None:
     frame = pd.DataFrame([["q", "d", 1, 2]], columns=["query_id", "doc_id", "score", "score"])
     with pytest.raises(ColumnError, match=r"stand twice in the pandas frame: 'score'\."):
         conform(to_polars(frame), "run")
+
+
+@pytest.mark.parametrize("n_rows", [10, 70_000, 300_000])
+@pytest.mark.parametrize("again", [[], [0], [-1], [3, 3], [5, 6, 7]])
+def test_rows_that_stand_twice_are_found_among_many(n_rows: int, again: list[int]) -> None:
+    once = pl.DataFrame({"key": pl.int_range(n_rows, eager=True).cast(pl.String)})
+    rows = pl.concat([once, once[[row % n_rows for row in again]]])
+    assert all_differ(rows, ["key"]) == (not again)
+    assert all_differ(rows.sample(fraction=1, shuffle=True, seed=1), ["key"]) == (not again)
+
+
+@pytest.mark.parametrize("n_rows", [70_000, 300_000])
+def test_hashes_that_share_a_place_are_compared(
+    n_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hashes end alike, so that every row but one has lost its place."""
+    monkeypatch.setattr(hashes, "pair_hash", lambda keys: pl.col(*keys))
+    numbers = pl.int_range(n_rows, dtype=pl.UInt64, eager=True).rename("key") * 2**40
+    assert all_differ(numbers.to_frame(), ["key"])
+    assert not all_differ(numbers.extend(numbers.head(1)).to_frame(), ["key"])

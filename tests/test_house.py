@@ -18,7 +18,7 @@ SOURCE = Path(evalframe.__file__).parent
 ROOMS = sorted(SOURCE.rglob("*.py"))
 
 FLOORS = [
-    {"columns", "engine", "errors", "progress"},
+    {"columns", "engine", "errors", "hashes", "progress"},
     {"frames", "tables", "calls"},
     {"io", "hits"},
     {"inputs"},

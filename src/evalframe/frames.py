@@ -16,6 +16,7 @@ import polars as pl
 from evalframe.columns import DTYPES, KINDS, Kind, Role, Shape
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, EmptyError, RowError, first_rows, one_of
+from evalframe.hashes import all_differ
 
 __all__ = [
     "Duplicates",
@@ -28,7 +29,6 @@ __all__ = [
     "is_tabular",
     "keep_best",
     "not_numbers",
-    "pair_hash",
     "refuse_duplicates",
     "to_polars",
 ]
@@ -199,7 +199,7 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
 def refuse_duplicates(frame: pl.DataFrame, shape: Shape) -> None:
     """Refuse a frame in which a key stands more than once, and show the rows."""
     keys = [c for c in shape.key if c in frame.columns]
-    if keys in ([], ["system"]) or frame.select(pair_hash(keys).n_unique()).item() == frame.height:
+    if keys in ([], ["system"]) or all_differ(frame, keys):
         return
     rows = frame.with_row_index("row").filter(pl.struct(keys).is_duplicated())
     if rows.height == 0:
@@ -221,14 +221,6 @@ def keep_best(frame: Frame, shape: Shape) -> Frame:
     by = {"run": "score", "qrels": "relevance"}.get(shape.kind)
     ordered = frame.sort(by, descending=True, maintain_order=True) if by else frame
     return ordered.unique(keys, keep="first", maintain_order=True)
-
-
-def pair_hash(keys: list[str]) -> pl.Expr:
-    """A 64-bit hash of the key columns; equal keys have equal hashes within one process."""
-    hashed = pl.col(keys[0]).hash(1)
-    for seed, key in enumerate(keys[1:], start=2):
-        hashed = hashed ^ pl.col(key).hash(seed)
-    return hashed
 
 
 def _listed(names: list[str]) -> str:

@@ -13,7 +13,8 @@ from evalframe.auditing.findings import SHOWN, Finding, examples_of
 from evalframe.columns import KINDS, Kind, Shape
 from evalframe.engine import collect
 from evalframe.errors import EmptyError
-from evalframe.frames import conform, find_columns, pair_hash
+from evalframe.frames import conform, find_columns
+from evalframe.hashes import all_differ, pair_hash
 from evalframe.inputs import unchecked_frame
 from evalframe.io.lines import SkippedLinesWarning
 from evalframe.ranking.prepared import PreparedQrels
@@ -234,13 +235,12 @@ WORDS = {
 def _without_repeats(table: pl.DataFrame, shape: Shape) -> tuple[pl.DataFrame, list[Finding]]:
     """Each key once, and the keys that stood there more often."""
     keys = [c for c in shape.key if c in table.columns]
-    hashed = pair_hash(keys)
-    if table.select(hashed.n_unique()).item() == table.height:
+    if all_differ(table, keys):
         return table, []
     value = NUMBERS.get(shape.kind, BLANK)
     differing = pl.col(value).n_unique().alias("values")
     again = (
-        table.filter(hashed.is_duplicated())
+        table.filter(pair_hash(keys).is_duplicated())
         .group_by(keys)
         .agg(pl.len().alias("times"), differing)
         .filter(pl.col("times") > 1)

@@ -15,7 +15,7 @@ import polars as pl
 
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
-from evalframe.frames import pair_hash
+from evalframe.hashes import pair_hash
 from evalframe.ranking.packing import ranked_by_steps
 from evalframe.ranking.prepared import Lookup, PreparedQrels
 from evalframe.ranking.ties import TieRule, Ties, levels_of, settle_ties

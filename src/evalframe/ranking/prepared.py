@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from evalframe.engine import collect
-from evalframe.frames import collected, pair_hash
+from evalframe.frames import collected
+from evalframe.hashes import pair_hash
 from evalframe.inputs import qrels_frame
 from evalframe.ranking.subtopics import SUBTOPICS, join_subtopics
 from evalframe.tables import counted
