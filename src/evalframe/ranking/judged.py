@@ -218,10 +218,7 @@ def _for_each_system(
     prepared: PreparedQrels, placed: Placed, only: Collection[str] | None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgements, and the queries by number, once for each system."""
-    pairs, units = (
-        prepared.pairs.rename({"query": "unit"}),
-        prepared.queries.rename({"query": "unit"}),
-    )
+    pairs, units = _by_unit(prepared.pairs), _by_unit(prepared.queries)
     if only is not None:
         pairs = pairs[[name for name in pairs.columns if name in {*ALWAYS, *only}]]
     if placed.systems is None:
@@ -238,6 +235,12 @@ def _for_each_system(
         ).rechunk()
 
     return repeated(pairs), repeated(units)
+
+
+def _by_unit(frame: pl.DataFrame) -> pl.DataFrame:
+    """The number of the query as that of the unit, which comes first."""
+    query, *others = frame.get_columns()
+    return pl.DataFrame([query.alias("unit"), *others])
 
 
 def judged_plan(qrels: pl.LazyFrame, run: pl.LazyFrame, order: Order) -> pl.LazyFrame:

@@ -15,7 +15,7 @@ import polars as pl
 
 from evalframe.engine import Engine, collect, collect_all
 from evalframe.errors import RowError, first_rows
-from evalframe.hashes import pair_hash
+from evalframe.hashes import all_differ, pair_hash
 from evalframe.ranking.packing import ranked_by_steps
 from evalframe.ranking.prepared import Lookup, PreparedQrels
 from evalframe.ranking.ties import TieRule, Ties, levels_of, settle_ties
@@ -153,7 +153,7 @@ def place_ordered(
     start = starts.to_series()
     groups, score = run[keys][start], run["score"]
     inside = _without(not_falling.to_series(), start)
-    if (score[inside] > score[inside - 1]).any() or groups.is_duplicated().any():
+    if (score[inside] > score[inside - 1]).any() or not all_differ(groups, keys):
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
     groups = groups.hstack([(end - start).cast(pl.UInt32).alias("n_retrieved")])
@@ -186,7 +186,7 @@ def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.La
 
 def _without(rows: pl.Series, start: pl.Series) -> pl.Series:
     """The rows at which no block starts: often there are none."""
-    if pl.concat([start, rows]).n_unique() == start.len():
+    if rows.len() <= start.len() and pl.concat([start, rows]).n_unique() == start.len():
         return rows.head(0)
     return rows.filter(~rows.is_in(start.implode()))
 
@@ -198,14 +198,12 @@ def _places(
 
     `rank` is the place in the block, and `score` the row's.
     """
-    row, block = pl.col("row"), pl.col("block")
-    by_row = matched.sort("row").with_columns(
-        block=pl.lit(start).search_sorted(row, side="right") - 1,
-        score=pl.lit(run["score"]).gather(row),
-    )
-    bounds = {"start": pl.lit(start).gather(block), "end": pl.lit(end).gather(block)}
-    rank = (row - pl.col("start") + 1).cast(pl.UInt32)
-    return collect(by_row.with_columns(**bounds).with_columns(rank=rank), "in-memory")
+    in_block = pl.lit(start).search_sorted(pl.col("row"), side="right") - 1
+    by_row = collect(matched.sort("row").with_columns(block=in_block), "in-memory")
+    row, first, last = by_row["row"], start[by_row["block"]], end[by_row["block"]]
+    rank = (row - first + 1).cast(pl.UInt32)
+    of_row = {"start": first, "end": last, "rank": rank, "score": run["score"][row]}
+    return by_row.hstack([values.alias(name) for name, values in of_row.items()])
 
 
 def _place_unordered(lookup: Lookup, run: pl.DataFrame, keys: list[str], rule: TieRule) -> Found:

@@ -81,13 +81,12 @@ class PreparedQrels:
         `query` is the number of the query, `ideal_rank` the document's place in it (1 has the
         highest grade).
         """
-        row = pl.int_range(pl.len(), dtype=pl.UInt32)
-        is_first = pl.col("query").ne_missing(pl.col("query").shift(1))
+        row, query = pl.int_range(pl.len(), dtype=pl.UInt32), pl.col("query_id")
+        first = pl.when(query.ne_missing(query.shift(1))).then(row).forward_fill()
         return collect(
             self.checked.lazy()
             .sort("query_id", "relevance", "doc_id", descending=[False, True, True])
-            .select(pl.col("query_id").rle_id().alias("query"), pl.all())
-            .with_columns(ideal_rank=row - pl.when(is_first).then(row).forward_fill() + 1),
+            .select(query.rle_id().alias("query"), pl.all(), ideal_rank=row - first + 1),
             "in-memory",
         )
 

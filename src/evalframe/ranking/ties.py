@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import polars as pl
 
@@ -17,6 +17,8 @@ Ties = Literal["trec", "doc_asc", "given"]
 `trec` the greater doc_id by bytes, as in trec_eval; `doc_asc` the lesser one; `given` as the rank
 column or the order of rows says.
 """
+
+Values = TypeVar("Values", pl.Expr, pl.Series)
 
 PROBE = 4_096
 """Rows looked at to guess how many ties there are."""
@@ -55,7 +57,7 @@ class TieRule:
                 f"them. First rows:\n{first_rows(rows)}"
             )
 
-    def above(self, other: pl.Expr, own: pl.Expr) -> pl.Expr:
+    def above(self, other: Values, own: Values) -> Values:
         """Whether the other row stands above this one."""
         return other > own if self.greatest_first else other < own
 
@@ -164,11 +166,10 @@ def _by_comparing(key: pl.Series, tied: pl.DataFrame, rule: TieRule) -> pl.Serie
     end = (tied["hi"] - tied["lo"]).cum_sum()
     if end[-1] * WORTH_ONE_CHUNK > key.len():
         key = key.rechunk()
-    pairs = tied.select(
-        own=pl.lit(key[tied["row"]]), other=pl.int_ranges("lo", "hi", dtype=pl.UInt32)
-    ).explode("other")
-    above = rule.above(pl.lit(key).gather(pl.col("other")), pl.col("own"))
-    so_far = pairs.select(above.cast(pl.UInt32).cum_sum()).to_series()[end - 1]
+    others = pl.int_ranges("lo", "hi", dtype=pl.UInt32)
+    pairs = tied.select("row", other=others).explode("other")
+    above = rule.above(key[pairs["other"]], key[pairs["row"]])
+    so_far = above.cast(pl.UInt32).cum_sum()[end - 1]
     return so_far - pl.concat([pl.Series([0], dtype=so_far.dtype), so_far.head(-1)])
 
 

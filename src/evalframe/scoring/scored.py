@@ -31,7 +31,9 @@ class Scored:
     def per_query(self) -> pl.DataFrame:
         """The queries that count: `system` (if any), `query_id`, and a column for each metric."""
         names = [metric.name for metric in self.asked]
-        return self.values.filter(counted(self.queries))[[*self._keys, *names]]
+        every = self.queries == "judged"
+        values = self.values if every else self.values.filter(counted(self.queries))
+        return values[[*self._keys, *names]]
 
     @functools.cached_property
     def counts(self) -> pl.DataFrame:
