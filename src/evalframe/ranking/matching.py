@@ -49,6 +49,8 @@ ROWS_PER_JUDGEMENT = 20
 """Rows of the run for each judgement from which the hash filter is tried at all."""
 SHALLOW = 4
 """Judged documents found per query up to which counting is quicker than sorting."""
+PLACES_PER_MATCH = 8
+"""Places of the list in which rows that stand below every match are told by their query's hash."""
 
 
 @dataclass(frozen=True)
@@ -243,13 +245,24 @@ def count_above(
     score, own_score = pl.col("score"), pl.col("own_score")
     above = (score > own_score) | rule.above(pl.col(tie), pl.col("own_tie"))
     return (
-        rows.select(*keys, "score", tie)
+        rows.filter(_may_stand_above(matched, keys))
+        .select(*keys, "score", tie)
         .join(own, on=keys)
         .filter(score >= own_score)
         .group_by("pair", "block", score="own_score")
         .agg(rank=(above.sum() + 1).cast(pl.UInt32))
         .select("pair", "block", "rank", "score")
     )
+
+
+def _may_stand_above(matched: pl.DataFrame, keys: list[str]) -> pl.Expr:
+    """Whether a row reaches the score of a match of its list, or of one whose hash ends alike."""
+    size = 1 << (PLACES_PER_MATCH * matched.height).bit_length()
+    place = pair_hash(keys) & (size - 1)
+    least = matched.group_by(place=place).agg(pl.col("score").min())
+    nothing = pl.repeat(float("inf"), size, dtype=matched["score"].dtype, eager=True)
+    bar = nothing.scatter(least["place"], least["score"])
+    return pl.col("score") >= pl.lit(bar).gather(place)
 
 
 def refuse_repeats(judgements: pl.DataFrame, matched: pl.DataFrame, keys: list[str]) -> None:
