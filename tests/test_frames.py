@@ -202,7 +202,7 @@ def test_pandas_columns_that_stand_twice_are_named() -> None:
         conform(to_polars(frame), "run")
 
 
-@pytest.mark.parametrize("n_rows", [10, 70_000, 300_000])
+@pytest.mark.parametrize("n_rows", [10, 150_000, 300_000])
 @pytest.mark.parametrize("again", [[], [0], [-1], [3, 3], [5, 6, 7]])
 def test_rows_that_stand_twice_are_found_among_many(n_rows: int, again: list[int]) -> None:
     once = pl.DataFrame({"key": pl.int_range(n_rows, eager=True).cast(pl.String)})
@@ -211,7 +211,7 @@ def test_rows_that_stand_twice_are_found_among_many(n_rows: int, again: list[int
     assert all_differ(rows.sample(fraction=1, shuffle=True, seed=1), ["key"]) == (not again)
 
 
-@pytest.mark.parametrize("n_rows", [70_000, 300_000])
+@pytest.mark.parametrize("n_rows", [150_000, 300_000])
 def test_hashes_that_share_a_place_are_compared(
     n_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

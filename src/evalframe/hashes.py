@@ -6,7 +6,7 @@ import polars as pl
 
 __all__ = ["all_differ", "pair_hash"]
 
-SCATTERED = range(1 << 16, 1 << 20)
+SCATTERED = range(1 << 17, 1 << 19)
 """Numbers of rows for which writing in places is quicker than sorting: the places fit a cache."""
 
 

