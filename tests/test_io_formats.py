@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import errno
+import gzip
 import json
 import os
 import re
 import resource
 import signal
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import evalframe as evf
 from evalframe import io as ef
 from evalframe.engine import collect
 from evalframe.errors import ColumnError, FrameError, OptionError, ReadError, RowError
@@ -683,3 +687,24 @@ def test_a_tsv_of_quotes_and_no_header_is_told_by_position(tmp_path: Path) -> No
         assert collect(read(path).lazy()).rows() == [("q", 'a "b"', 1.5), ("q", "c", 0.5)]
     path.write_text('"q"\t"0"\t"d"\t"1"\n')
     assert ef.read_qrels(path).rows() == [("q", "d", 1)]
+
+
+@pytest.mark.parametrize("query", ["x^2", "x\x01"])
+@pytest.mark.parametrize("second", [" Q0 d2 2 1.0 t", "  Q0 d2 2 1.0 t", " Q0 d2 2 1.0 t u"])
+@pytest.mark.parametrize("pack", [None, bz2.compress, gzip.compress])
+def test_text_that_begins_like_zlib_is_text(
+    query: str, second: str, pack: Callable[[bytes], bytes] | None, tmp_path: Path
+) -> None:
+    text = f"{query} Q0 d1 1 2.0 t\n{query}{second}\n".encode()
+    path = tmp_path / "run.trec"
+    path.write_bytes(pack(text) if pack else text)
+    rows = [(query, "d1", 2.0), (query, "d2", 1.0)]
+    assert evf.read_run(path)[["query_id", "doc_id", "score"]].rows() == rows
+    assert evf.scan_run(path).select("query_id", "doc_id", "score").collect().rows() == rows
+    assert evf.evaluate({query: {"d2": 1}}, path, ["mrr"]).metrics == {"mrr": 0.5}
+
+
+def test_a_header_that_begins_like_zlib_is_a_header(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("x^,doc_id,score\nq,d,1\n")
+    assert evf.read_run(path, columns={"query_id": "x^"}).rows() == [("q", "d", 1.0)]

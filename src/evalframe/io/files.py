@@ -37,6 +37,10 @@ GIANT = 1 << 24
 """Bytes of a line from which it is not left to an engine that makes copies of it."""
 HEAD = 1 << 16
 """Bytes of a file that are looked at before it is read."""
+LIKE_ZLIB = (b"x^", b"x\x01")
+"""How text may begin that Polars takes for zlib's data, unless a byte order mark stands before."""
+ZIPPED = ("gzip", "zstd")
+"""What Polars decompresses itself."""
 SAMPLE = 300
 """Lines from which the layout of a text file is told."""
 
@@ -83,10 +87,17 @@ class Source:
 
     @property
     def target(self) -> Any:
-        """What a Polars scan takes: the paths, or the bytes where Polars cannot decompress."""
+        """What a Polars scan takes: the paths, or the bytes of what Polars cannot decompress or
+        would take for compressed.
+        """
+        is_like_zlib = self.head.startswith(LIKE_ZLIB)
         if self.compression in ("lz4", "bz2"):
-            return [decompressed(path, self.compression) for path in self.paths]
-        return [*self.paths] if self.remote else [glob.escape(path) for path in self.paths]
+            texts = [decompressed(path, self.compression) for path in self.paths]
+        elif is_like_zlib and not self.compression:
+            texts = [Path(path).read_bytes() for path in self.paths]
+        else:
+            return [*self.paths] if self.remote else [glob.escape(path) for path in self.paths]
+        return [BOM + text for text in texts] if is_like_zlib else texts
 
     @property
     def options(self) -> dict[str, Any]:
@@ -95,8 +106,8 @@ class Source:
 
     @property
     def marked(self) -> bool:
-        """Whether a file begins with a byte order mark."""
-        return self.head.startswith(BOM)
+        """Whether what Polars is given begins with a byte order mark."""
+        return self.head.startswith(BOM if self.compression in ZIPPED else (BOM, *LIKE_ZLIB))
 
     def lines(self) -> list[str]:
         """The first whole lines, without line ends, blank and comment lines."""

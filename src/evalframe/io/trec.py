@@ -151,7 +151,7 @@ def _fast_plan(source: Source, apart: Separation, system: bool, seen: Marks) -> 
 
 def _fitting_plan(source: Source, apart: Separation, system: bool) -> pl.LazyFrame | None:
     """The fast road as a plan, if every line of a local file fits it today."""
-    plain = _plain_plan(source, apart)
+    plain = _plain_plan(source, apart, nulls=True)
     fits, seen = both(lambda: plain is not None and _fits(plain), lambda: _marks(source, apart))
     if seen is None:
         return None
@@ -186,9 +186,11 @@ def _fast_frame(
     return frame
 
 
-def _plain_plan(source: Source, apart: Separation) -> pl.LazyFrame | None:
+def _plain_plan(source: Source, apart: Separation, *, nulls: bool) -> pl.LazyFrame | None:
     """A plain file of a run whose lines all end in the first one's tag, which shows that no word
     has moved; but where ranks are not looked at, a number could be a score that has.
+
+    With `nulls`, a row is bad, too, that lacks a word; without, it has a null.
     """
     found = apart.positions
     tag = source.lines()[0].rstrip(" \t\r").split(apart.mark)[-1]
@@ -205,14 +207,16 @@ def _plain_plan(source: Source, apart: Separation) -> pl.LazyFrame | None:
         row_index_name="at",
         schema={name: numbers.get(name, pl.String) for name in names},
     )
-    tests = [pl.col(name).is_null() for name in ("query_id", "doc_id", *numbers)]
-    tests.append(pl.col("system").ne_missing(pl.lit(tag)))
-    return plan.with_columns(pl.any_horizontal(tests).alias("bad"))
+    bad = pl.col("system") != tag
+    if nulls:
+        lacking = pl.col("query_id", "doc_id", "system", *numbers).is_null()
+        bad = pl.any_horizontal(bad, lacking)
+    return plan.with_columns(bad=bad)
 
 
 def _plain_frame(source: Source, apart: Separation, system: bool) -> pl.DataFrame | None:
-    """The rows of `_plain_plan`, in their order."""
-    plan = _plain_plan(source, apart)
+    """The rows of `_plain_plan`, in their order; nulls are counted sooner than looked for."""
+    plan = _plain_plan(source, apart, nulls=False)
     if plan is None:
         return None
     try:
@@ -221,7 +225,8 @@ def _plain_frame(source: Source, apart: Separation, system: bool) -> pl.DataFram
         return None
     except OSError as error:
         raise explained(source, error) from error
-    return None if frame.height == 0 or frame["bad"].any() else frame.drop("bad")
+    lacking = any(column.null_count() for column in frame.get_columns())
+    return None if frame.height == 0 or lacking or frame["bad"].any() else frame.drop("bad")
 
 
 def _tested_frame(
