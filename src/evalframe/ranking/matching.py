@@ -154,7 +154,7 @@ def place_ordered(
     )
     start = starts.to_series()
     groups, score = run[keys][start], run["score"]
-    inside = _without(not_falling.to_series(), start)
+    inside = _without(not_falling.to_series(), start, run.height)
     if (score[inside] > score[inside - 1]).any() or not all_differ(groups, keys):
         return None
     end = start.slice(1).extend(pl.Series([run.height], dtype=start.dtype))
@@ -186,11 +186,10 @@ def _verified(lookup: Lookup, run: pl.DataFrame, matched: pl.LazyFrame) -> pl.La
     )
 
 
-def _without(rows: pl.Series, start: pl.Series) -> pl.Series:
-    """The rows at which no block starts: often there are none."""
-    if rows.len() <= start.len() and pl.concat([start, rows]).n_unique() == start.len():
-        return rows.head(0)
-    return rows.filter(~rows.is_in(start.implode()))
+def _without(rows: pl.Series, start: pl.Series, n_rows: int) -> pl.Series:
+    """The rows, of so many, at which no block starts."""
+    starts_here = pl.Series([False]).new_from_index(0, n_rows).scatter(start, True)
+    return rows.filter(~starts_here[rows])
 
 
 def _places(
