@@ -152,6 +152,17 @@ def test_systems_in_one_frame_score_as_they_do_alone(made: int, n: int) -> None:
         assert differ_at_most(of_one, evf.per_query(qrels, alone, ALL), 1e-15)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_means_of_systems_have_the_bits_that_they_have_alone(seed: int) -> None:
+    qrels, run = tables(seed)
+    systems = {f"s{i}": run.with_columns(pl.col("score").shuffle(i)) for i in range(3)}
+    together = pl.concat(r.with_columns(system=pl.lit(name)) for name, r in systems.items())
+    found = evf.evaluate(qrels, together, ["ndcg@10", "map", "mrr"]).summary
+    for name, alone in systems.items():
+        of_one = evf.evaluate(qrels, alone, ["ndcg@10", "map", "mrr"]).summary
+        assert found.filter(system=name).drop("system").equals(of_one)
+
+
 @some_collections
 @given(SEEDS)
 def test_lazy_frames_give_the_same_values_as_one_plan(made: int) -> None:
