@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -262,6 +264,19 @@ def test_the_worst_of_a_metric_of_which_less_is_better_is_the_highest() -> None:
     assert report.worst("unjudged@2", n=1)["query_id"].item() == "q1"
     with pytest.raises(OptionError, match="n=-1 must be a whole number, 1 or more"):
         report.worst("unjudged@2", n=-1)
+
+
+@pytest.mark.parametrize("metric", [None, 3, "mrx"])
+def test_what_is_no_metric_of_the_report_is_refused(metric: Any) -> None:
+    report = evf.evaluate(QRELS, RUN, ["mrr"])
+    with pytest.raises(MetricError, match=f"no metric {metric!r}.*it has mrr"):
+        report.worst(metric)
+
+
+def test_a_title_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="title=None: a text is wanted"):
+        evf.evaluate(QRELS, RUN, ["mrr"]).to_html(tmp_path / "page.html", title=None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_table_says_which_values_are_sums() -> None:

@@ -101,10 +101,10 @@ def first_rows(rows: pl.DataFrame, total: int | None = None) -> str:
     return "\n".join(lines)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: object, known: Iterable[str]) -> str:
     """`: did you mean 'ndcg@10'?`, or nothing when no known word is near."""
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(str(word).lower(), by_lower, n=1, cutoff=0.6)
     return f": did you mean {by_lower[near[0]]!r}?" if near else ""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from evalframe.errors import OptionError
 from evalframe.io.saving import beside
 from evalframe.page.parts import escaped, paragraph, table
 from evalframe.page.style import STYLE
@@ -30,12 +31,19 @@ def document(title: str, lede: str, sections: Iterable[str]) -> str:
     sections
         What `section` gave; empty ones are passed over.
 
+    Raises
+    ------
+    OptionError
+        The title is no text.
+
     Examples
     --------
     >>> page = document("A & B", "two systems", [section("Means", paragraph("none"))])
     >>> "<title>A &amp; B</title>" in page, "<h2>Means</h2><p>none</p>" in page
     (True, True)
     """
+    if not isinstance(title, str):
+        raise OptionError(f"title={title!r:.80}: a text is wanted")
     name = escaped(title)
     return "\n".join(
         [

@@ -45,7 +45,7 @@ class Lookup:
     def marks(self) -> pl.Series:
         """For each end that a document's hash may have, whether a judged one's has it.
 
-        A place in this list is found three times as fast as a hash in a set.
+        A place in this list is found twice as fast as a hash in a set.
         """
         size = 1 << min(max(LEAST_BITS, (SPARSE * self.pairs.height).bit_length()), MOST_BITS)
         ends = self.pairs["doc_id"].hash(SEED) & (size - 1)
