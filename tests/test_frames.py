@@ -182,7 +182,7 @@ def test_a_run_given_as_qrels_is_refused(extra: dict[str, list[object]]) -> None
 
 
 def test_infinite_grades_are_refused() -> None:
-    with pytest.raises(RowError, match="1 in 'relevance'"):
+    with pytest.raises(RowError, match="null, NaN or infinite values: 1 in 'relevance'"):
         evf.prepare(QRELS.with_columns(relevance=pl.Series([float("inf"), 1.0])))
 
 

@@ -205,3 +205,14 @@ def test_every_judged_document_is_let_through_and_few_others_are(n_judged: int) 
     may_hold = lookup.may_hold(pl.col("doc_id"))
     assert qrels.select(may_hold.all()).item()
     assert others.select(may_hold.mean()).item() < 0.02
+
+
+@pytest.mark.parametrize("least", [-(2**63), -5, -1.5])
+def test_the_least_grade_stands_last_however_low_it_is(least: float) -> None:
+    grades = pl.Series([1, least, 0], strict=False)
+    qrels = pl.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "relevance": grades})
+    run = run_table({"q": {"a": 2.0, "b": 1.0}})
+    judged = evf.judge(qrels, run)
+    assert judged["doc_id"].to_list() == ["a", "c", "b"]
+    assert judged.equals(evf.judge(qrels.lazy(), run.lazy()).collect())
+    assert evf.evaluate(qrels, run, ["ndcg@1", "bpref"]).metrics["ndcg@1"] == 1.0

@@ -190,8 +190,9 @@ def check_rows(frame: pl.DataFrame, shape: Shape) -> None:
         return
     what = ", ".join(f"{count} in {column!r}" for column, count in wrong.items())
     rows = frame.with_row_index("row").filter(pl.any_horizontal(bad[c] for c in wrong))
+    unusable = "null, NaN or infinite" if "relevance" in floats else "null or NaN"
     raise RowError(
-        f"the {shape.kind} frame holds null or NaN values: {what}. "
+        f"the {shape.kind} frame holds {unusable} values: {what}. "
         f"Drop or fill them first. First rows:\n{first_rows(rows.head(10), rows.height)}"
     )
 
